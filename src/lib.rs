@@ -1,0 +1,4 @@
+//! Streaming verification of A3 Capability Schema traces.
+
+pub mod finding;
+pub mod schema;
