@@ -1,4 +1,5 @@
 //! Streaming verification of A3 Capability Schema traces.
 
 pub mod finding;
+pub mod pointer;
 pub mod schema;
