@@ -1,5 +1,6 @@
 //! Streaming verification of A3 Capability Schema traces.
 
+pub mod decode;
 pub mod finding;
 pub mod pointer;
 pub mod schema;
