@@ -1,0 +1,464 @@
+//! What can be typed: the clap definitions and the help text. Nothing is decided here; values with
+//! a grammar stay as they were typed, so that [`crate::config`] can report all faults at once.
+
+use std::path::PathBuf;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+use serde::Deserialize;
+use tracecheck::Code;
+
+/// Verify traces of agent placements against the A3 Capability Schema
+///
+/// Reads a trace as a stream of JSON records, one a line, and reports every violation of the
+/// verification procedure (section 7 of the schema): tasks placed on agents that lack a capability,
+/// a clearance or a tool, placements that do not match what was asked for, explanations that
+/// contradict them, and malformed records. `tracecheck explain` lists what can be reported.
+#[derive(Debug, Parser)]
+#[command(
+    name = "tracecheck",
+    version,
+    args_conflicts_with_subcommands = true,
+    disable_help_subcommand = true,
+    after_help = SHORT_NOTES,
+    after_long_help = format!("Examples:\n{EXAMPLES}\n\nExit status:\n{EXIT_STATUS}")
+)]
+pub(crate) struct Cli {
+    /// What to do instead of verifying traces.
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+    /// How to verify traces.
+    #[command(flatten)]
+    pub(crate) run: RunOptions,
+}
+
+/// Options of a run, as typed.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct RunOptions {
+    /// Read these files, directories or globs, or `-` for standard input
+    ///
+    /// A directory stands for the *.jsonl and *.ndjson files in it, a quoted glob for the files that
+    /// it matches. Files are read in the order given, those of a directory or glob by name. Default:
+    /// standard input. A file that is named like a subcommand is given as ./explain.
+    #[arg(value_name = "PATH")]
+    pub(crate) paths: Vec<PathBuf>,
+
+    /// Write findings as they come, until standard input closes
+    ///
+    /// Each finding is written and flushed as soon as its record is complete, and a trace whose
+    /// beginning was not seen is taken for what it is. In this version only standard input can be
+    /// followed; for a file: tail -n +1 -F trace.jsonl | tracecheck --follow
+    #[arg(short, long, help_heading = INPUT)]
+    pub(crate) follow: bool,
+
+    /// Take longer lines for malformed [default: 16MiB]
+    ///
+    /// A longer line is E_STRUCTURE and the next one is read as if nothing had happened. The limit
+    /// bounds the memory that one line can take. Bytes, or with a unit: 64KiB, 500kB, 16MiB. From 64B
+    /// to 1GiB; default 16MiB.
+    #[arg(long, value_name = "SIZE", help_heading = INPUT)]
+    pub(crate) max_record_bytes: Option<String>,
+
+    /// Read options from a TOML file; those given here win
+    ///
+    /// The names are those of the options with underscores for hyphens, and `paths` for PATH, as in
+    /// trace_key = "/task". Options that can be repeated are lists, and a list given here replaces
+    /// the file's. A switch that the file turns on cannot be turned off here. Paths are relative to
+    /// the working directory.
+    #[arg(long, value_name = "FILE", help_heading = INPUT)]
+    pub(crate) config: Option<PathBuf>,
+
+    /// Tell traces apart by this member of each record
+    ///
+    /// A JSON Pointer (RFC 6901) such as /trace or /content/task. Records of many traces may then
+    /// interleave in one source, and a trace may go on in another. The member is a non-empty string
+    /// or an integer; a record without it is E_STRUCTURE. Default: each source is one trace.
+    #[arg(long, value_name = "POINTER", help_heading = TRACES)]
+    pub(crate) trace_key: Option<String>,
+
+    /// End a trace at a record of this kind (repeatable)
+    ///
+    /// References that still wait are decided then and the trace's memory is freed. Default: a trace
+    /// ends with its source, or with the run where --trace-key is given.
+    #[arg(long = "end-kind", value_name = "KIND", help_heading = TRACES)]
+    pub(crate) end_kind: Vec<String>,
+
+    /// End a trace that had no record for so long
+    ///
+    /// As --end-kind, but by time: 30s, 5m, 1h30m. Default: never.
+    #[arg(long, value_name = "DURATION", help_heading = TRACES)]
+    pub(crate) trace_idle: Option<String>,
+
+    /// Keep at most so many traces open [default: 1000000]
+    ///
+    /// One more and the least recently used is given up, with a `trace` event that says so; if it
+    /// goes on it counts as partly seen. An open trace takes a few hundred bytes, and more with many
+    /// placements. At least 1; default 1,000,000.
+    #[arg(long, value_name = "N", help_heading = TRACES)]
+    pub(crate) max_traces: Option<String>,
+
+    /// Find a claim that no agent was eligible by this wording too (repeatable)
+    ///
+    /// A regular expression, matched against each text in the reason of a task.rejected. A reason
+    /// that makes the claim must name a predicate, or it is E_REJECTION_REASON. Default: the built-in
+    /// wordings only, such as "no agent available".
+    #[arg(long = "claim-pattern", value_name = "REGEX", help_heading = FINDINGS)]
+    pub(crate) claim_pattern: Vec<String>,
+
+    /// Leave out the advisories (W_*)
+    ///
+    /// They are then neither reported nor counted. Default: reported, without effect on the exit
+    /// status unless --fail-on warning.
+    #[arg(long, help_heading = FINDINGS)]
+    pub(crate) no_advisories: bool,
+
+    /// Report and count only these codes (repeatable)
+    ///
+    /// A code or a glob, in capitals: E_STRUCTURE, 'E_*_UNMET'. One that matches no code is refused.
+    /// Default: all codes.
+    #[arg(long, value_name = "CODE", help_heading = FINDINGS)]
+    pub(crate) only: Vec<String>,
+
+    /// Neither report nor count these codes (repeatable)
+    ///
+    /// A code or a glob, as for --only, and stronger than it. Default: none.
+    #[arg(long, value_name = "CODE", help_heading = FINDINGS)]
+    pub(crate) ignore: Vec<String>,
+
+    /// Choose what makes the exit status 1 [default: error]
+    ///
+    /// Findings at or above this severity, as far as they are reported. Default: error.
+    #[arg(long, value_enum, value_name = "SEVERITY", help_heading = FINDINGS)]
+    pub(crate) fail_on: Option<FailOn>,
+
+    /// Report the traces that ended in good order too
+    ///
+    /// As `trace` events of state `closed` with the numbers of records, placements and findings.
+    /// Traces that were given up are always reported. Default: off.
+    #[arg(long, help_heading = OUTPUT)]
+    pub(crate) trace_events: bool,
+
+    #[command(flatten)]
+    pub(crate) output: OutputOptions,
+
+    /// Write only errors of the program itself to standard error
+    ///
+    /// Also turns the progress bar off. Findings are written all the same. Default: warnings too.
+    #[arg(short, long, conflicts_with = "verbose", help_heading = OUTPUT)]
+    pub(crate) quiet: bool,
+
+    /// Write more about the program's own doings (-vv: still more)
+    ///
+    /// To standard error: -v what it does, -vv how, -vvv everything. RUST_LOG, where set, decides
+    /// instead. Default: warnings and errors.
+    #[arg(short, long, action = ArgAction::Count, help_heading = OUTPUT)]
+    pub(crate) verbose: u8,
+}
+
+/// How findings are written.
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub(crate) struct OutputOptions {
+    /// Write findings as JSON events or as text [default: auto]
+    ///
+    /// json: one object a line. text: for people. auto: text if standard output is a terminal, JSON
+    /// otherwise. Default: auto.
+    #[arg(long, value_enum, value_name = "FORMAT", help_heading = OUTPUT)]
+    pub(crate) format: Option<FormatChoice>,
+
+    /// Colour text [default: auto]
+    ///
+    /// auto: on a terminal, unless NO_COLOR is set or TERM is dumb. always and never go by nothing
+    /// else. JSON is never coloured. Default: auto.
+    #[arg(long, value_enum, value_name = "WHEN", help_heading = OUTPUT)]
+    pub(crate) color: Option<ColorChoice>,
+}
+
+/// What to do instead of verifying traces.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Explain a code: what it means, what to do, an example
+    ///
+    /// Alone, lists all codes with a line each.
+    Explain {
+        /// Explain this code
+        ///
+        /// One that findings carry, such as E_CLEARANCE_UNMET; letter case does not matter. Default:
+        /// list all codes.
+        #[arg(
+            value_name = "CODE",
+            value_parser = code_parser(),
+            ignore_case = true,
+            hide_possible_values = true
+        )]
+        code: Option<Code>,
+    },
+    /// Check one document: requirements or a declaration
+    ///
+    /// The exit status is 1 if it is malformed.
+    Check(CheckOptions),
+    /// Match requirements against a declaration, predicate by predicate
+    ///
+    /// Writes each predicate and whether the declaration satisfies it. The exit status is 1 if one
+    /// is unmet.
+    Match {
+        /// Read the requirements from this file, or `-` for standard input
+        ///
+        /// A JSON document as section 4 of the schema defines it.
+        #[arg(value_name = "REQUIREMENTS")]
+        requirements: PathBuf,
+        /// Read the declaration from this file, or `-` for standard input
+        ///
+        /// A JSON document as section 3 of the schema defines it.
+        #[arg(value_name = "DECLARATION")]
+        declaration: PathBuf,
+    },
+    /// Run the conformance vectors in a directory
+    ///
+    /// Each NAME.jsonl in it and below is verified and compared with NAME.expected.json. The exit
+    /// status is 1 if one differs.
+    Vectors {
+        /// Look for vectors in this directory and below
+        ///
+        /// Such as vectors/capability-schema.
+        #[arg(value_name = "DIR")]
+        dir: PathBuf,
+    },
+    /// Write completions for a shell
+    ///
+    /// To standard output, to be put where the shell looks for them, such as
+    /// ~/.local/share/bash-completion/completions/tracecheck.
+    Completions {
+        /// Complete for this shell
+        ///
+        /// The one that will read the completions.
+        #[arg(value_enum, value_name = "SHELL")]
+        shell: Shell,
+    },
+    /// Write the manual page
+    ///
+    /// To standard output, in roff: tracecheck man | man -l -
+    Man,
+}
+
+/// Options of `check`.
+#[derive(Debug, Args)]
+pub(crate) struct CheckOptions {
+    /// Choose what the document is
+    ///
+    /// requirements: what a task asks for (section 4). declaration: what an agent states about
+    /// itself (section 3).
+    #[arg(value_enum, value_name = "KIND")]
+    pub(crate) kind: DocumentKind,
+
+    /// Read the document from this file
+    ///
+    /// Default, and `-`: standard input.
+    #[arg(value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+
+    /// Report unknown members too
+    ///
+    /// The schema lets readers ignore them; where nobody means to extend the document they are
+    /// misspelt names. Default: off.
+    #[arg(long)]
+    pub(crate) strict: bool,
+
+    /// Write the usable document, and the findings to standard error
+    ///
+    /// The document itself, as far as it could be read, goes to standard output. Default: findings
+    /// only, to standard output.
+    #[arg(long)]
+    pub(crate) print: bool,
+
+    #[command(flatten)]
+    pub(crate) output: OutputOptions,
+}
+
+/// How findings are to be written, as typed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum FormatChoice {
+    /// One JSON object a line
+    Json,
+    /// Text for people
+    Text,
+    /// Text on a terminal, JSON otherwise
+    #[default]
+    Auto,
+}
+
+/// When text is to be coloured, as typed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum ColorChoice {
+    /// On a terminal, unless NO_COLOR is set or TERM is dumb
+    #[default]
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+/// What makes a run fail with status 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum FailOn {
+    /// Errors (E_*)
+    #[default]
+    Error,
+    /// Errors and advisories (W_*)
+    Warning,
+    /// No finding
+    Never,
+}
+
+/// What a single document is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DocumentKind {
+    /// What a task asks for (section 4)
+    Requirements,
+    /// What an agent states about itself (section 3)
+    Declaration,
+}
+
+const INPUT: &str = "Input";
+const TRACES: &str = "Traces";
+const FINDINGS: &str = "Findings";
+const OUTPUT: &str = "Output";
+
+const SHORT_NOTES: &str = "\
+Exit status: 0 nothing to fail on, 1 findings, 2 wrong usage or unreadable input.
+See --help for the units, defaults and examples.";
+
+/// Examples of use, a sentence and a command each.
+pub(crate) const EXAMPLES: &str = "  Verify a trace:
+      tracecheck run.jsonl
+  Verify many, and keep the findings as JSON:
+      tracecheck --format json archive/ 'today/*.jsonl' > findings.jsonl
+  Watch a trace as it grows:
+      tail -n +1 -F trace.jsonl | tracecheck --follow
+  Verify interleaved traces that end with their tasks:
+      tracecheck --trace-key /task --end-kind task.completed all.jsonl
+  Fail only on agents that lack something:
+      tracecheck --only 'E_*_UNMET' run.jsonl
+  Learn what a finding means:
+      tracecheck explain E_RESIDENCY_UNMET";
+
+/// What the exit status says.
+pub(crate) const EXIT_STATUS: &str = "  0  nothing to fail on
+  1  findings at or above --fail-on
+  2  wrong usage; a source that could not be opened or read (the others are
+     still verified); nothing to read. 2 wins over 1
+
+  When the reader of standard output goes away, a run ends quietly with the
+  status that it has so far, and with --follow with 2.";
+
+/// Accepts the names of codes, so that clap can suggest and complete them.
+fn code_parser() -> impl TypedValueParser<Value = Code> {
+    let names = Code::ALL.iter().map(|code| code.as_str());
+    PossibleValuesParser::new(names)
+        .try_map(|name| Code::from_name(&name.to_ascii_uppercase()).ok_or("no such code"))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    fn commands() -> Vec<clap::Command> {
+        let root = Cli::command();
+        let mut all: Vec<_> = root.get_subcommands().cloned().collect();
+        all.push(root);
+        all
+    }
+
+    fn parse(arguments: &[&str]) -> Result<Cli, clap::Error> {
+        Cli::try_parse_from(["tracecheck"].iter().chain(arguments))
+    }
+
+    #[test]
+    fn definitions_are_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn everything_has_short_and_long_help() {
+        for command in commands() {
+            assert!(command.get_about().is_some(), "{}", command.get_name());
+            assert!(command.get_long_about().is_some(), "{}", command.get_name());
+            for argument in command.get_arguments() {
+                let id = argument.get_id().as_str();
+                let short = argument.get_help().expect(id).to_string();
+                let long = argument.get_long_help().expect(id).to_string();
+                assert!(short.starts_with(char::is_uppercase), "{id}: {short}");
+                assert!(!short.contains('\n') && short.len() <= 72, "{id}: {short}");
+                assert!(!short.ends_with('.'), "{id}: {short}");
+                assert!(long.len() > short.len(), "{id}: {long}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_option_states_its_default() {
+        let root = Cli::command();
+        for argument in root.get_arguments() {
+            let id = argument.get_id().as_str();
+            let long = argument.get_long_help().map(ToString::to_string);
+            let long = long.unwrap_or_default();
+            assert!(
+                long.contains("efault") || ["config", "follow"].contains(&id),
+                "{id}: {long}"
+            );
+        }
+    }
+
+    #[test]
+    fn first_words_tell_paths_from_subcommands() {
+        let paths = |arguments: &[&str]| parse(arguments).expect("valid").run.paths;
+        assert_eq!(paths(&["file.jsonl"]), [PathBuf::from("file.jsonl")]);
+        assert_eq!(paths(&["./explain"]), [PathBuf::from("./explain")]);
+        assert_eq!(paths(&["a", "explain"]).len(), 2);
+        assert_eq!(paths(&["--", "explain"]).len(), 1);
+        assert_eq!(paths(&["-f", "-"]), [PathBuf::from("-")]);
+        assert!(parse(&[]).expect("valid").command.is_none());
+        assert!(matches!(
+            parse(&["explain"]).expect("valid").command,
+            Some(Command::Explain { code: None })
+        ));
+    }
+
+    #[test]
+    fn codes_are_found_in_any_case() {
+        for name in ["E_STRUCTURE", "e_structure", "E_Structure"] {
+            assert!(matches!(
+                parse(&["explain", name]).expect(name).command,
+                Some(Command::Explain {
+                    code: Some(Code::Structure)
+                })
+            ));
+        }
+        let error = parse(&["explain", "E_STRUCTRE"]).expect_err("no such code");
+        assert!(error.to_string().contains("E_STRUCTURE"), "{error}");
+    }
+
+    #[test]
+    fn wrong_usage_has_status_2() {
+        for arguments in [
+            &["--no-such-flag"][..],
+            &["--trace-key"],
+            &["--format", "xml"],
+            &["-q", "-v"],
+            &["check"],
+            &["check", "capabilities"],
+            &["match", "one.json"],
+            &["vectors"],
+            &["explain", "--follow"],
+        ] {
+            let error = parse(arguments).expect_err("wrong usage");
+            assert_eq!(error.exit_code(), 2, "{arguments:?}");
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! `explain [CODE]`: the texts of [`tracecheck::explain`], laid out for a terminal.
+
+use std::io::{self, Write};
+
+use tracecheck::{Code, Explanation, explanation};
+
+/// Writes what there is to say of a code, or a line for each of them.
+pub(super) fn write(out: &mut dyn Write, code: Option<Code>) -> io::Result<()> {
+    match code {
+        Some(code) => write_one(out, explanation(code)),
+        None => write_all(out),
+    }
+}
+
+/// Wide enough to read, narrow enough for half a screen.
+const WIDTH: usize = 80;
+
+fn write_all(out: &mut dyn Write) -> io::Result<()> {
+    let width = Code::ALL.iter().map(|code| code.as_str().len()).max();
+    let width = width.unwrap_or_default();
+    for &code in Code::ALL {
+        writeln!(
+            out,
+            "{:width$}  {}",
+            code.as_str(),
+            explanation(code).summary
+        )?;
+    }
+    Ok(())
+}
+
+fn write_one(out: &mut dyn Write, explanation: &Explanation) -> io::Result<()> {
+    let code = explanation.code;
+    writeln!(out, "{code} ({})", code.severity())?;
+    writeln!(out, "{}", explanation.summary)?;
+    write_part(out, "Meaning", explanation.meaning)?;
+    write_part(out, "What to do", explanation.action)?;
+    write_part(out, "Where the schema says so", &[explanation.section])?;
+    write_example(out, explanation)
+}
+
+fn write_part(out: &mut dyn Write, title: &str, paragraphs: &[&str]) -> io::Result<()> {
+    writeln!(out, "\n{title}")?;
+    for (index, paragraph) in paragraphs.iter().enumerate() {
+        if index > 0 {
+            writeln!(out)?;
+        }
+        for line in wrap(paragraph, WIDTH - 2) {
+            writeln!(out, "  {line}")?;
+        }
+    }
+    Ok(())
+}
+
+/// The records begin their lines, so that they can be cut out and tried.
+fn write_example(out: &mut dyn Write, explanation: &Explanation) -> io::Result<()> {
+    let code = explanation.code;
+    let command: String = ["tracecheck"]
+        .iter()
+        .chain(explanation.example_options)
+        .map(|word| format!(" {word}"))
+        .collect();
+    let intro = format!("A trace that gives {code} and nothing else. To try it:");
+    write_part(out, "Example", &[&intro])?;
+    writeln!(out, "  tracecheck explain {code} | grep '^{{' |{command}")?;
+    writeln!(out)?;
+    out.write_all(explanation.example.as_bytes())
+}
+
+/// Lines of at most `width` characters, unless a word is longer.
+fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(code: Option<Code>) -> String {
+        let mut out = Vec::new();
+        write(&mut out, code).expect("written");
+        String::from_utf8(out).expect("UTF-8")
+    }
+
+    #[test]
+    fn the_list_has_a_line_for_each_code() {
+        let list = written(None);
+        assert_eq!(list.lines().count(), Code::ALL.len());
+        for (line, code) in list.lines().zip(Code::ALL) {
+            assert!(line.starts_with(code.as_str()), "{line}");
+            assert!(line.len() <= WIDTH, "{line}");
+        }
+    }
+
+    #[test]
+    fn prose_fits_and_the_example_is_whole() {
+        for &code in Code::ALL {
+            let text = written(Some(code));
+            let (records, prose): (Vec<_>, Vec<_>) =
+                text.lines().partition(|line| line.starts_with('{'));
+            assert_eq!(records.join("\n"), explanation(code).example.trim_end());
+            for line in prose {
+                assert!(line.chars().count() <= WIDTH, "{line}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_option_that_the_example_needs_is_named() {
+        assert!(written(Some(Code::PartialTrace)).contains("| tracecheck --follow\n"));
+        assert!(written(Some(Code::Null)).contains("| tracecheck\n"));
+    }
+
+    #[test]
+    fn words_are_kept_whole() {
+        assert_eq!(wrap("a bc def", 4), ["a bc", "def"]);
+        assert_eq!(wrap("overlong w", 4), ["overlong", "w"]);
+        assert_eq!(wrap("", 4), [""; 0]);
+    }
+}

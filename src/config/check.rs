@@ -1,0 +1,309 @@
+//! Values with a grammar, checked one by one; whatever is wrong is kept until all are checked.
+
+use std::num::NonZeroUsize;
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tracecheck::Filter;
+use tracecheck::filter::FilterList;
+use tracecheck::pointer::{JsonPointer, JsonPointerError};
+use tracing::level_filters::LevelFilter;
+
+use super::file::{FileOptions, NumberOrText};
+use super::size::{EXPECTED_SIZE, parse_size};
+use super::{Config, ConfigError, Environment, Fault, Input};
+use crate::cli::{OutputOptions, RunOptions};
+
+/// Holds a placement among a hundred thousand candidates.
+const DEFAULT_RECORD_BYTES: usize = 16 << 20;
+/// Below, no real record fits; above, one line could take the machine's memory.
+const RECORD_BYTES: RangeInclusive<u64> = 64..=1 << 30;
+/// A few hundred bytes each, so some hundred megabytes at the most.
+const DEFAULT_MAX_TRACES: NonZeroUsize = NonZeroUsize::new(1_000_000).expect("not zero");
+
+/// Checks values and keeps what is wrong with them.
+pub(super) struct Checker {
+    file_name: Option<PathBuf>,
+    faults: Vec<Fault>,
+}
+
+/// A value and where it was given.
+struct Given<T> {
+    value: T,
+    place: String,
+}
+
+impl Checker {
+    /// Goes on where reading the file of that name, if any, has found faults already.
+    pub(super) fn new(file_name: Option<PathBuf>, faults: Vec<Fault>) -> Checker {
+        Checker { file_name, faults }
+    }
+
+    /// Decides every point of a run; what was typed wins over the file.
+    pub(super) fn check(
+        mut self,
+        typed: RunOptions,
+        file: FileOptions,
+        environment: &Environment,
+    ) -> Result<Config, ConfigError> {
+        let output = OutputOptions {
+            format: typed.output.format.or(file.format),
+            color: typed.output.color.or(file.color),
+        };
+        let (format, color) = output.resolve(environment);
+        let (quiet, verbose) = self.loudness(&typed, &file);
+        let follow = typed.follow || file.follow.unwrap_or_default();
+        let paths = self.list("paths", typed.paths, file.paths);
+        let nothing_given = paths.value.is_empty();
+        let no_advisories = typed.no_advisories || file.no_advisories.unwrap_or_default();
+        let only = self.list("only", typed.only, file.only);
+        let ignore = self.list("ignore", typed.ignore, file.ignore);
+
+        let config = Config {
+            inputs: self.inputs(paths, follow),
+            follow,
+            max_record_bytes: self.max_record_bytes(typed.max_record_bytes, file.max_record_bytes),
+            trace_key: self.trace_key(typed.trace_key, file.trace_key),
+            end_kinds: self.end_kinds(typed.end_kind, file.end_kind),
+            trace_idle: self.trace_idle(typed.trace_idle, file.trace_idle),
+            max_traces: self.max_traces(typed.max_traces, file.max_traces),
+            claim_patterns: self.claim_patterns(typed.claim_pattern, file.claim_pattern),
+            filter: self.filter(!no_advisories, &only, &ignore),
+            fail_on: typed.fail_on.or(file.fail_on).unwrap_or_default(),
+            trace_events: typed.trace_events || file.trace_events.unwrap_or_default(),
+            format,
+            color,
+            color_diagnostics: output.colors_diagnostics(environment),
+            progress: environment.stderr_is_terminal && !quiet && !follow,
+            verbosity: verbosity(quiet, verbose),
+            quiet,
+        };
+        if !self.faults.is_empty() {
+            return Err(ConfigError::Faults(self.faults));
+        }
+        if nothing_given && environment.stdin_is_terminal {
+            return Err(ConfigError::NothingGiven);
+        }
+        Ok(config)
+    }
+
+    fn inputs(&mut self, paths: Given<Vec<PathBuf>>, follow: bool) -> Vec<Input> {
+        let place = paths.place;
+        let mut inputs = Vec::new();
+        for path in paths.value {
+            if path.as_os_str().is_empty() {
+                self.fault(&place, "a path is empty".to_owned(), "a file's name or `-`");
+            } else if path.as_os_str() != "-" {
+                if follow {
+                    self.unfollowable(&place, &path);
+                }
+                inputs.push(Input::Path(path));
+            } else if inputs.contains(&Input::Stdin) {
+                let problem = "`-` is there twice, and standard input can be read once";
+                self.fault(&place, problem.to_owned(), "it once");
+            } else {
+                inputs.push(Input::Stdin);
+            }
+        }
+        if inputs.is_empty() {
+            inputs.push(Input::Stdin);
+        }
+        inputs
+    }
+
+    /// Files cannot be followed yet; `tail` can, so say how.
+    fn unfollowable(&mut self, place: &str, path: &Path) {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+".contains(c);
+        let file = match path.to_str() {
+            Some(text) if text.chars().all(plain) && !path.is_dir() => text,
+            _ => "FILE",
+        };
+        let problem = format!(
+            "`{}` cannot be followed: in this version --follow reads standard input only",
+            path.display()
+        );
+        let expected = format!("no PATH or `-`, as in: tail -n +1 -F {file} | tracecheck --follow");
+        self.fault(place, problem, &expected);
+    }
+
+    fn max_record_bytes(&mut self, typed: Option<String>, file: Option<NumberOrText>) -> usize {
+        let file = file.map(NumberOrText::into_text);
+        let Some(Given { value, place }) = self.one("max-record-bytes", typed, file) else {
+            return DEFAULT_RECORD_BYTES;
+        };
+        let Some(bytes) = parse_size(&value) else {
+            self.fault(&place, format!("`{value}` is no size"), EXPECTED_SIZE);
+            return DEFAULT_RECORD_BYTES;
+        };
+        match usize::try_from(bytes) {
+            Ok(size) if RECORD_BYTES.contains(&bytes) => size,
+            _ => {
+                let problem = format!("`{value}` is out of range");
+                self.fault(&place, problem, "64B to 1GiB");
+                DEFAULT_RECORD_BYTES
+            }
+        }
+    }
+
+    fn trace_key(&mut self, typed: Option<String>, file: Option<String>) -> Option<JsonPointer> {
+        let Given { value, place } = self.one("trace-key", typed, file)?;
+        let error = match value.parse() {
+            Ok(pointer) => return Some(pointer),
+            Err(error) => error,
+        };
+        let expected = match error {
+            JsonPointerError::BadEscape => "`~` written ~0, and `/` inside a name ~1",
+            _ => "one that begins with `/`, such as /trace or /content/task",
+        };
+        self.fault(&place, format!("`{value}` is no JSON Pointer"), expected);
+        None
+    }
+
+    fn end_kinds(&mut self, typed: Vec<String>, file: Option<Vec<String>>) -> Vec<String> {
+        let Given { value, place } = self.list("end-kind", typed, file);
+        if value.iter().any(String::is_empty) {
+            let expected = "the kind of a record, such as task.completed";
+            self.fault(&place, "a kind is empty".to_owned(), expected);
+        }
+        value
+    }
+
+    fn trace_idle(&mut self, typed: Option<String>, file: Option<String>) -> Option<Duration> {
+        let Given { value, place } = self.one("trace-idle", typed, file)?;
+        match humantime::parse_duration(&value) {
+            Ok(duration) if !duration.is_zero() => Some(duration),
+            Ok(_) => {
+                let problem = format!("`{value}` would end every trace at once");
+                self.fault(&place, problem, "more than zero, such as 5m");
+                None
+            }
+            Err(_) => {
+                let expected = "numbers with units, such as 30s, 5m or 1h30m";
+                self.fault(&place, format!("`{value}` is no duration"), expected);
+                None
+            }
+        }
+    }
+
+    fn max_traces(&mut self, typed: Option<String>, file: Option<NumberOrText>) -> NonZeroUsize {
+        let file = file.map(NumberOrText::into_text);
+        let Some(Given { value, place }) = self.one("max-traces", typed, file) else {
+            return DEFAULT_MAX_TRACES;
+        };
+        value.parse().unwrap_or_else(|_| {
+            let problem = format!("`{value}` is no number of traces");
+            self.fault(&place, problem, "a whole number, 1 or more");
+            DEFAULT_MAX_TRACES
+        })
+    }
+
+    // TODO(merge): `tracecheck::verify::ClaimPatterns::new(&patterns)` compiles these; let its
+    // faults take the place of these.
+    fn claim_patterns(&mut self, typed: Vec<String>, file: Option<Vec<String>>) -> Vec<String> {
+        let Given { value, place } = self.list("claim-pattern", typed, file);
+        for pattern in &value {
+            if let Err(error) = regex::Regex::new(pattern) {
+                let why = error.to_string();
+                let why = why.lines().last().unwrap_or_default();
+                let why = why.strip_prefix("error: ").unwrap_or(why);
+                let problem = format!("`{pattern}` is no regular expression: {why}");
+                self.fault(
+                    &place,
+                    problem,
+                    "one without look-around and back-references",
+                );
+            }
+        }
+        value
+    }
+
+    fn filter(
+        &mut self,
+        advisories: bool,
+        only: &Given<Vec<String>>,
+        ignore: &Given<Vec<String>>,
+    ) -> Filter {
+        let error = match Filter::new(advisories, &only.value, &ignore.value) {
+            Ok(filter) => return filter,
+            Err(error) => error,
+        };
+        for fault in error.faults {
+            let place = match fault.list {
+                FilterList::Only => &only.place,
+                FilterList::Ignore => &ignore.place,
+            };
+            let expected = "a code or a glob over codes (all: tracecheck explain)";
+            self.fault(place, fault.to_string(), expected);
+        }
+        Filter::default()
+    }
+
+    /// Whether to be quiet, and how verbose to be; the two exclude each other.
+    fn loudness(&mut self, typed: &RunOptions, file: &FileOptions) -> (bool, u8) {
+        if typed.quiet || typed.verbose > 0 {
+            return (typed.quiet, typed.verbose);
+        }
+        let quiet = file.quiet.unwrap_or_default();
+        let verbose = file.verbose.unwrap_or_default();
+        if quiet && verbose > 0 {
+            let place = self.file_place("verbose");
+            self.fault(&place, "`quiet` is there too".to_owned(), "one of the two");
+        }
+        (quiet, verbose)
+    }
+
+    /// The value that was typed, or else that of the file.
+    fn one<T>(&self, name: &str, typed: Option<T>, file: Option<T>) -> Option<Given<T>> {
+        let (value, place) = match (typed, file) {
+            (Some(value), _) => (value, flag_place(name)),
+            (None, Some(value)) => (value, self.file_place(name)),
+            (None, None) => return None,
+        };
+        Some(Given { value, place })
+    }
+
+    /// The list that was typed, or else that of the file, or else an empty one.
+    fn list<T>(&self, name: &str, typed: Vec<T>, file: Option<Vec<T>>) -> Given<Vec<T>> {
+        match file {
+            Some(value) if typed.is_empty() => Given {
+                value,
+                place: self.file_place(name),
+            },
+            _ => Given {
+                value: typed,
+                place: flag_place(name),
+            },
+        }
+    }
+
+    fn file_place(&self, name: &str) -> String {
+        let file = self.file_name.as_deref().unwrap_or(Path::new("--config"));
+        format!("{}:{}", file.display(), name.replace('-', "_"))
+    }
+
+    fn fault(&mut self, place: &str, problem: String, expected: &str) {
+        self.faults.push(Fault {
+            place: place.to_owned(),
+            problem,
+            expected: expected.to_owned(),
+        });
+    }
+}
+
+fn flag_place(name: &str) -> String {
+    match name {
+        "paths" => "PATH".to_owned(),
+        name => format!("--{name}"),
+    }
+}
+
+fn verbosity(quiet: bool, verbose: u8) -> LevelFilter {
+    match verbose {
+        _ if quiet => LevelFilter::ERROR,
+        0 => LevelFilter::WARN,
+        1 => LevelFilter::INFO,
+        2 => LevelFilter::DEBUG,
+        _ => LevelFilter::TRACE,
+    }
+}
