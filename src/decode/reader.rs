@@ -102,6 +102,18 @@ impl<'a> JsonStr<'a> {
         }
     }
 
+    /// The string, where it is written without escapes.
+    #[must_use]
+    pub fn plain(self) -> Option<&'a str> {
+        (!self.escaped).then_some(self.raw)
+    }
+
+    /// How many bytes it takes in the record; what it spells is never longer.
+    #[must_use]
+    pub fn raw_bytes(self) -> usize {
+        self.raw.len()
+    }
+
     /// Whether it spells the empty string.
     #[must_use]
     pub fn is_empty(self) -> bool {
@@ -186,11 +198,6 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// How many containers are open here.
-    pub(crate) fn depth(&self) -> usize {
-        self.depth
-    }
-
     /// The type of the next value, judged by its first byte.
     pub(crate) fn peek(&mut self) -> Read<Type> {
         match self.byte_after_white_space()? {
@@ -223,44 +230,42 @@ impl<'a> Reader<'a> {
         Ok(&self.text[start..self.pos])
     }
 
-    /// Reads an object. `member` is called with each name and must read exactly one value.
-    pub(crate) fn members(
-        &mut self,
-        mut member: impl FnMut(&mut Self, JsonStr<'a>) -> Read<()>,
-    ) -> Read<()> {
-        self.open()?;
-        if self.byte_after_white_space()? == b'}' {
-            return self.close();
-        }
-        loop {
-            let name = self.name_and_colon()?;
-            member(self, name)?;
-            match self.byte_after_white_space()? {
-                b',' => self.pos += 1,
-                b'}' => return self.close(),
-                _ => return self.refuse(Why::CommaOrBrace),
+    /// Enters the object that is next; its members are then read with [`Reader::next_name`].
+    pub(crate) fn begin_object(&mut self) -> Read<()> {
+        self.open()
+    }
+
+    /// The name of the next member, whose value must then be read; `None` once the object has
+    /// ended. `first` tells whether no member of it has been read yet.
+    pub(crate) fn next_name(&mut self, first: bool) -> Read<Option<JsonStr<'a>>> {
+        match self.byte_after_white_space()? {
+            b'}' => self.close().map(|()| None),
+            b',' if !first => {
+                self.pos += 1;
+                self.name_and_colon().map(Some)
             }
+            _ if first => self.name_and_colon().map(Some),
+            _ => self.refuse(Why::CommaOrBrace),
         }
     }
 
-    /// Reads a list. `entry` is called with each index and must read exactly one value.
-    pub(crate) fn entries(
-        &mut self,
-        mut entry: impl FnMut(&mut Self, usize) -> Read<()>,
-    ) -> Read<()> {
-        self.open()?;
-        if self.byte_after_white_space()? == b']' {
-            return self.close();
-        }
-        for index in 0.. {
-            entry(self, index)?;
-            match self.byte_after_white_space()? {
-                b',' => self.pos += 1,
-                b']' => return self.close(),
-                _ => return self.refuse(Why::CommaOrBracket),
+    /// Enters the list that is next; its entries are then read with [`Reader::next_entry`].
+    pub(crate) fn begin_list(&mut self) -> Read<()> {
+        self.open()
+    }
+
+    /// Whether another entry follows, which must then be read. `first` tells whether none has been
+    /// read yet.
+    pub(crate) fn next_entry(&mut self, first: bool) -> Read<bool> {
+        match self.byte_after_white_space()? {
+            b']' => self.close().map(|()| false),
+            b',' if !first => {
+                self.pos += 1;
+                Ok(true)
             }
+            _ if first => Ok(true),
+            _ => self.refuse(Why::CommaOrBracket),
         }
-        unreachable!("a line has fewer entries than usize has values")
     }
 
     /// Checks that nothing but white space is left.
@@ -512,20 +517,18 @@ mod tests {
     fn members_and_entries_are_handed_out() {
         let mut reader = Reader::new(br#" {"a": [1, "x\u0041"], "\u0062" : {"c":null}} "#).unwrap();
         let mut seen = Vec::new();
-        reader
-            .members(|reader, name| {
-                let name = name.decode().into_owned();
-                if name == "a" {
-                    reader.entries(|reader, index| {
-                        seen.push(format!("a/{index}={}", reader.skip()?));
-                        Ok(())
-                    })
-                } else {
-                    seen.push(format!("{name}={}", reader.skip()?));
-                    Ok(())
+        reader.begin_object().unwrap();
+        while let Some(name) = reader.next_name(seen.is_empty()).unwrap() {
+            let name = name.decode().into_owned();
+            if name == "a" {
+                reader.begin_list().unwrap();
+                while reader.next_entry(seen.is_empty()).unwrap() {
+                    seen.push(format!("a/{}={}", seen.len(), reader.skip().unwrap()));
                 }
-            })
-            .unwrap();
+            } else {
+                seen.push(format!("{name}={}", reader.skip().unwrap()));
+            }
+        }
         reader.end().unwrap();
         assert_eq!(seen, ["a/0=1", "a/1=\"x\\u0041\"", "b={\"c\":null}"]);
     }

@@ -105,6 +105,21 @@ impl<'a> Predicate<'a> {
         ))
     }
 
+    /// Whether `text` is this predicate's canonical string.
+    #[must_use]
+    pub fn is_spelt(&self, text: &str) -> bool {
+        let Some(rest) = text.strip_prefix(self.kind.prefix()) else {
+            return false;
+        };
+        let Some(rest) = rest.strip_prefix(&*self.name) else {
+            return false;
+        };
+        match self.kind {
+            PredicateKind::Capability => Predicate::parse(text).is_some_and(|other| *self == other),
+            _ => rest.is_empty(),
+        }
+    }
+
     /// The predicate without a borrow of the record.
     #[must_use]
     pub fn into_owned(self) -> Predicate<'static> {
@@ -145,7 +160,10 @@ mod tests {
             "agentRef:order-analyst",
             "anti-affinity:proposer",
         ] {
-            assert_eq!(Predicate::parse(text).expect(text).to_string(), text);
+            let predicate = Predicate::parse(text).expect(text);
+            assert_eq!(predicate.to_string(), text);
+            assert!(predicate.is_spelt(text));
+            assert!(!predicate.is_spelt(&format!("{text}0")));
         }
     }
 

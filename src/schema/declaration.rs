@@ -1,0 +1,268 @@
+//! Declarations (section 3, R9), and whether one satisfies a predicate (section 5, R14).
+
+use super::agent::{AGENT, Agent};
+use super::requirements::{Capability, capability, names};
+use super::{Predicate, PredicateKind, identifier, latency_class, schema_version};
+use crate::decode::document::{Document, List, Member, Need, Reading};
+use crate::decode::reader::{JsonStr, Read};
+use crate::pointer::Path;
+
+/// What a declaration is, for messages.
+pub(crate) const DECLARATION: &str = "a declaration (an object)";
+
+const CAPABILITIES: &str = "a list of {name, version}";
+const CLEARANCES: &str = "a list of clearance identifiers";
+const V: &str = "a schema version 1.x, such as \"1.0\"";
+
+/// What an agent declares about itself.
+#[derive(Clone, Debug)]
+pub(crate) struct Declaration<'a> {
+    pub(crate) agent: Reading<Agent<'a>>,
+    capabilities: Reading<List<Capability<'a>>>,
+    clearances: Reading<List<JsonStr<'a>>>,
+    pub(crate) residency: Reading<List<JsonStr<'a>>>,
+    tools: Reading<List<JsonStr<'a>>>,
+    latency_class: Reading<JsonStr<'a>>,
+}
+
+/// Whether a declaration satisfies a predicate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Satisfied,
+    Unmet,
+    /// Not found, but the member that it would be in could not be read whole.
+    Undecided,
+}
+
+impl<'a> Declaration<'a> {
+    /// Reads a declaration.
+    pub(crate) fn read(document: &mut Document<'a>, at: &Path) -> Read<Reading<Self>> {
+        let mut members = Members::default();
+        let found = document.object(at, DECLARATION, |document, member, at| {
+            members.read(document, member, at)
+        })?;
+        if !found {
+            return Ok(Reading::Unreadable);
+        }
+        document.demand(&at.name("v"), V, &mut members.v);
+        document.demand(&at.name("agent"), AGENT, &mut members.agent);
+        document.demand(
+            &at.name("capabilities"),
+            CAPABILITIES,
+            &mut members.capabilities,
+        );
+        document.demand(&at.name("clearances"), CLEARANCES, &mut members.clearances);
+        Ok(Reading::Value(Declaration {
+            agent: members.agent.reading,
+            capabilities: members.capabilities.reading,
+            clearances: members.clearances.reading,
+            residency: members.residency.reading,
+            tools: members.tools.reading,
+            latency_class: members.model.reading.flatten(),
+        }))
+    }
+
+    /// The name of the agent that declares this: the chosen agent, where it could be read.
+    pub(crate) fn agent_name(&self) -> Option<JsonStr<'a>> {
+        self.agent.value()?.name
+    }
+
+    /// Whether this satisfies `predicate`. Reads only the member that the predicate names.
+    pub(crate) fn judge(&self, predicate: &Predicate<'_>) -> Verdict {
+        let name: &str = &predicate.name;
+        match predicate.kind {
+            PredicateKind::Capability => holds(&self.capabilities, |&(n, v)| {
+                v == predicate.version && n == *name
+            }),
+            PredicateKind::Clearance => holds(&self.clearances, |held| *held == *name),
+            PredicateKind::Tool => holds(&self.tools, |held| *held == *name),
+            PredicateKind::Residency => holds(&self.residency, |held| *held == *name),
+            PredicateKind::LatencyClass => match &self.latency_class {
+                Reading::Absent => Verdict::Unmet,
+                Reading::Unreadable => Verdict::Undecided,
+                Reading::Value(class) => verdict(*class == *name),
+            },
+            PredicateKind::AgentRef => self.judge_agent(|agent| agent == *name),
+            PredicateKind::AntiAffinity => self.judge_agent(|agent| agent != *name),
+        }
+    }
+
+    fn judge_agent(&self, satisfied: impl Fn(JsonStr<'a>) -> bool) -> Verdict {
+        match self.agent_name() {
+            Some(agent) => verdict(satisfied(agent)),
+            None => Verdict::Undecided,
+        }
+    }
+
+    /// What the declaration has in the place that `predicate` reads, in words.
+    pub(crate) fn holdings(&self, predicate: &Predicate<'_>) -> String {
+        let strings = |reading: &Reading<List<JsonStr<'a>>>| match reading {
+            Reading::Value(list) => Some(
+                list.values()
+                    .map(|held| held.decode().into_owned())
+                    .collect(),
+            ),
+            _ => None,
+        };
+        let (member, held) = match predicate.kind {
+            PredicateKind::Capability => ("capabilities", self.capability_names(&predicate.name)),
+            PredicateKind::Clearance => ("clearances", strings(&self.clearances)),
+            PredicateKind::Tool => ("tools", strings(&self.tools)),
+            PredicateKind::Residency => ("residency", strings(&self.residency)),
+            PredicateKind::LatencyClass => {
+                let class = self.latency_class.value();
+                (
+                    "model.latency_class",
+                    class.map(|class| vec![class.decode().into_owned()]),
+                )
+            }
+            PredicateKind::AgentRef | PredicateKind::AntiAffinity => {
+                let name = self
+                    .agent_name()
+                    .map(|name| vec![name.decode().into_owned()]);
+                ("agent.name", name)
+            }
+        };
+        match held {
+            None => format!("the declaration has no `{member}`"),
+            Some(held) => format!("the declaration's `{member}`: {}", listed(&held)),
+        }
+    }
+
+    /// Versions of the capability in question, or else every capability.
+    fn capability_names(&self, name: &str) -> Option<Vec<String>> {
+        let all = || self.capabilities.value().into_iter().flat_map(List::values);
+        let text = |&(n, v): &Capability<'a>| format!("{}/{v}", n.decode());
+        let same: Vec<_> = all().filter(|(n, _)| *n == *name).map(text).collect();
+        Some(if same.is_empty() {
+            all().map(text).collect()
+        } else {
+            same
+        })
+    }
+}
+
+/// Up to ten of `items`, and how many more there are.
+pub(crate) fn listed<T: AsRef<str>>(items: &[T]) -> String {
+    const SHOWN: usize = 10;
+    if items.is_empty() {
+        return "none".to_owned();
+    }
+    let shown: Vec<_> = items
+        .iter()
+        .take(SHOWN)
+        .map(|item| crate::decode::document::quoted(item.as_ref()))
+        .collect();
+    match items.len() - shown.len() {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}
+
+fn verdict(satisfied: bool) -> Verdict {
+    if satisfied {
+        Verdict::Satisfied
+    } else {
+        Verdict::Unmet
+    }
+}
+
+fn holds<T>(reading: &Reading<List<T>>, is_it: impl Fn(&T) -> bool) -> Verdict {
+    match reading {
+        Reading::Absent => Verdict::Unmet,
+        Reading::Unreadable => Verdict::Undecided,
+        Reading::Value(list) if list.values().any(is_it) => Verdict::Satisfied,
+        Reading::Value(list) if list.whole => Verdict::Unmet,
+        Reading::Value(_) => Verdict::Undecided,
+    }
+}
+
+struct Members<'a> {
+    v: Member<()>,
+    agent: Member<Agent<'a>>,
+    capabilities: Member<List<Capability<'a>>>,
+    clearances: Member<List<JsonStr<'a>>>,
+    residency: Member<List<JsonStr<'a>>>,
+    tools: Member<List<JsonStr<'a>>>,
+    model: Member<Reading<JsonStr<'a>>>,
+}
+
+impl Default for Members<'_> {
+    fn default() -> Self {
+        Members {
+            v: Member::new(),
+            agent: Member::new(),
+            capabilities: Member::new(),
+            clearances: Member::new(),
+            residency: Member::new(),
+            tools: Member::new(),
+            model: Member::new(),
+        }
+    }
+}
+
+impl<'a> Members<'a> {
+    fn read(&mut self, document: &mut Document<'a>, member: &str, at: &Path) -> Read<()> {
+        use Need::{Optional, Required};
+        match member {
+            "v" => document.member(at, Required, V, &mut self.v, schema_version),
+            "agent" => document.member(at, Required, AGENT, &mut self.agent, Agent::read),
+            "capabilities" => {
+                let slot = &mut self.capabilities;
+                document.member(at, Required, CAPABILITIES, slot, |document, at| {
+                    document.list(at, CAPABILITIES, |document, at| {
+                        capability(document, at, true)
+                    })
+                })
+            }
+            "clearances" => {
+                let slot = &mut self.clearances;
+                document.member(at, Required, CLEARANCES, slot, |document, at| {
+                    document.list(at, CLEARANCES, identifier)
+                })
+            }
+            "residency" => {
+                document.member(at, Optional, "", &mut self.residency, |document, at| {
+                    document.list(at, "a list of residency labels", names)
+                })
+            }
+            "tools" => document.member(at, Optional, "", &mut self.tools, |document, at| {
+                document.list(at, "a list of tool names", names)
+            }),
+            "model" => document.member(at, Optional, "", &mut self.model, model),
+            _ => document.unknown(at),
+        }
+    }
+}
+
+/// Reads `{latency_class, cost_ceiling_usd}`.
+fn model<'a>(document: &mut Document<'a>, at: &Path) -> Read<Reading<Reading<JsonStr<'a>>>> {
+    let (mut class, mut ceiling) = (Member::new(), Member::new());
+    let expected = "an object with `latency_class` and `cost_ceiling_usd`";
+    let found = document.object(at, expected, |document, member, at| match member {
+        "latency_class" => document.member(at, Need::Optional, "", &mut class, latency_class),
+        "cost_ceiling_usd" => document.member(at, Need::Optional, "", &mut ceiling, decimal),
+        _ => document.unknown(at),
+    })?;
+    Ok(if found {
+        Reading::Value(class.reading)
+    } else {
+        Reading::Unreadable
+    })
+}
+
+/// Reads a decimal string: `[0-9]+(\.[0-9]+)?`.
+fn decimal(document: &mut Document<'_>, at: &Path) -> Read<Reading<()>> {
+    const DECIMAL: &str = "a decimal string such as \"0.75\"";
+    let Reading::Value(string) = document.string(at, DECIMAL)? else {
+        return Ok(Reading::Unreadable);
+    };
+    let text = string.decode();
+    let digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+    let (whole, fraction) = text.split_once('.').unwrap_or((&text, "0"));
+    if digits(whole) && digits(fraction) {
+        return Ok(Reading::Value(()));
+    }
+    document.faults.wrong_string(at, &text, DECIMAL);
+    Ok(Reading::Unreadable)
+}

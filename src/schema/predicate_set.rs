@@ -1,0 +1,116 @@
+//! A set of predicates as the state of a trace keeps it.
+
+use std::borrow::Cow;
+
+use super::{Predicate, PredicateKind};
+
+/// A complete set of predicates, packed into one allocation: sorted, without repeats, each as its
+/// kind, version, and the length and bytes of its name. Two sets are equal exactly when their
+/// bytes are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PredicateSet(Box<[u8]>);
+
+impl PredicateSet {
+    /// The set that [`pack_into`] packed.
+    pub(crate) fn from_packed(packed: &[u8]) -> Self {
+        PredicateSet(packed.into())
+    }
+
+    /// The predicates, in order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Predicate<'_>> {
+        let mut rest = &*self.0;
+        std::iter::from_fn(move || {
+            let (&kind, after) = rest.split_first()?;
+            let (version, after) = split_integer(after);
+            let (length, after) = split_integer(after);
+            let (name, after) = after.split_at(length as usize);
+            rest = after;
+            let name = std::str::from_utf8(name).expect("packed from a str");
+            Some(Predicate {
+                kind: PredicateKind::ALL[kind as usize],
+                name: Cow::Borrowed(name),
+                version,
+            })
+        })
+    }
+
+    /// The packed form.
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+/// Appends the packed form of `predicates`, which are sorted and without repeats.
+pub(crate) fn pack_into(predicates: &[&Predicate<'_>], packed: &mut Vec<u8>) {
+    for predicate in predicates {
+        packed.push(predicate.kind as u8);
+        push_integer(packed, predicate.version);
+        push_integer(packed, predicate.name.len() as u64);
+        packed.extend_from_slice(predicate.name.as_bytes());
+    }
+}
+
+/// Appends `value` in groups of seven bits, lowest first; the high bit says that more follow.
+pub(crate) fn push_integer(bytes: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        bytes.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    bytes.push(value as u8);
+}
+
+/// Splits off the integer that `bytes` begins with. Only for what [`push_integer`] wrote.
+pub(crate) fn split_integer(bytes: &[u8]) -> (u64, &[u8]) {
+    let mut value = 0;
+    for (index, &byte) in bytes.iter().enumerate() {
+        value |= u64::from(byte & 0x7f) << (7 * index);
+        if byte < 0x80 {
+            return (value, &bytes[index + 1..]);
+        }
+    }
+    unreachable!("an integer was written whole")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_read_back() {
+        for value in [
+            0,
+            1,
+            127,
+            128,
+            300,
+            16_383,
+            16_384,
+            u64::from(u32::MAX),
+            u64::MAX,
+        ] {
+            let mut bytes = Vec::new();
+            push_integer(&mut bytes, value);
+            bytes.push(9);
+            assert_eq!(split_integer(&bytes), (value, &[9][..]));
+        }
+    }
+
+    #[test]
+    fn sets_read_back() {
+        let texts = [
+            "capability:a.b/18446744073709551615",
+            "clearance:",
+            "tool:a\nb",
+            "agentRef:é",
+        ];
+        let predicates: Vec<_> = texts
+            .iter()
+            .map(|t| Predicate::parse(t).expect(t))
+            .collect();
+        let mut packed = Vec::new();
+        pack_into(&predicates.iter().collect::<Vec<_>>(), &mut packed);
+        let set = PredicateSet::from_packed(&packed);
+        assert_eq!(set.iter().collect::<Vec<_>>(), predicates);
+        assert_eq!(PredicateSet::from_packed(&[]).iter().count(), 0);
+    }
+}

@@ -1,0 +1,308 @@
+//! What the schema asks a runtime to record and no step of section 7 checks: advisories.
+
+use std::collections::{HashMap, HashSet};
+
+use super::drafts::Drafts;
+use super::placement::{Matched, scheduling_path};
+use super::state::{Admission, Submission, TraceState};
+use crate::decode::JsonStr;
+use crate::decode::document::{Draft, Reading, quoted};
+use crate::finding::Code;
+use crate::pointer::Path;
+use crate::schema::Predicate;
+use crate::schema::scheduling::Scheduling;
+
+/// Most names that one `W_CANDIDATES` lists.
+const MAX_NAMED: usize = 10;
+
+/// `W_CANDIDATES`: the chosen, failed and scored names are candidates, and each candidate is
+/// either failed or scored. Only for a full explanation.
+pub(crate) fn candidates(
+    scheduling: &Scheduling<'_>,
+    chosen: Option<JsonStr<'_>>,
+    drafts: &mut Drafts,
+) {
+    let Some(chosen) = chosen else { return };
+    let (Reading::Value(candidates), Reading::Value(failed), Reading::Value(scores)) = (
+        &scheduling.candidates,
+        &scheduling.filters_failed,
+        &scheduling.scores,
+    ) else {
+        return;
+    };
+    if !scheduling.full {
+        return;
+    }
+    let failed: Vec<_> = failed
+        .values()
+        .filter_map(|failed| failed.candidate)
+        .collect();
+    let listed: Vec<_> = candidates.values().copied().collect();
+    if fits_in_order(&listed, &failed, scores, chosen) {
+        return;
+    }
+    let misfits = misfits(&listed, &failed, scores, chosen);
+    if misfits.is_empty() {
+        return;
+    }
+    let shown = misfits
+        .iter()
+        .take(MAX_NAMED)
+        .cloned()
+        .collect::<Vec<_>>()
+        .join(", ");
+    let detail = match misfits.len().saturating_sub(MAX_NAMED) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    };
+    let message = "`candidates` does not fit `filters_failed` and `scores`".to_owned();
+    scheduling_path(|at| {
+        drafts.add(
+            Code::Candidates,
+            "6",
+            &at.name("candidates"),
+            message,
+            detail,
+        );
+    });
+}
+
+/// Whether the lists fit and are in the same order, as most runtimes write them; decided without
+/// a table of names.
+fn fits_in_order(
+    candidates: &[JsonStr<'_>],
+    failed: &[JsonStr<'_>],
+    scores: &[JsonStr<'_>],
+    chosen: JsonStr<'_>,
+) -> bool {
+    let (mut next_failed, mut next_scored) = (failed.iter().peekable(), scores.iter().peekable());
+    let mut chosen_listed = false;
+    for candidate in candidates {
+        chosen_listed |= *candidate == chosen;
+        if next_scored.next_if_eq(&candidate).is_none()
+            && next_failed.next_if_eq(&candidate).is_none()
+        {
+            return false;
+        }
+    }
+    let all_listed = next_failed.peek().is_none() && next_scored.peek().is_none();
+    chosen_listed && all_listed && are_disjoint(failed, scores)
+}
+
+/// Whether no name is in both lists; `false` also where a name is written with escapes, which
+/// takes decoding to tell.
+fn are_disjoint(left: &[JsonStr<'_>], right: &[JsonStr<'_>]) -> bool {
+    let Some(left) = left
+        .iter()
+        .map(|name| name.plain())
+        .collect::<Option<HashSet<_>>>()
+    else {
+        return false;
+    };
+    right
+        .iter()
+        .all(|name| name.plain().is_some_and(|name| !left.contains(name)))
+}
+
+/// What does not fit, in words.
+fn misfits(
+    candidates: &[JsonStr<'_>],
+    failed: &[JsonStr<'_>],
+    scores: &[JsonStr<'_>],
+    chosen: JsonStr<'_>,
+) -> Vec<String> {
+    let candidates: Vec<_> = candidates.iter().map(|name| name.decode()).collect();
+    let failed: Vec<_> = failed.iter().map(|name| name.decode()).collect();
+    let scores: Vec<_> = scores.iter().map(|name| name.decode()).collect();
+    let chosen = chosen.decode();
+    #[derive(Default)]
+    struct Seen {
+        candidate: bool,
+        failed: bool,
+        scored: bool,
+        chosen: bool,
+        told: bool,
+    }
+    let mut seen: HashMap<&str, Seen> = HashMap::with_capacity(candidates.len());
+    candidates
+        .iter()
+        .for_each(|name| seen.entry(name).or_default().candidate = true);
+    failed
+        .iter()
+        .for_each(|name| seen.entry(name).or_default().failed = true);
+    scores
+        .iter()
+        .for_each(|name| seen.entry(name).or_default().scored = true);
+    seen.entry(&chosen).or_default().chosen = true;
+
+    let mut misfits = Vec::new();
+    let names = std::iter::once(&chosen)
+        .chain(&candidates)
+        .chain(&failed)
+        .chain(&scores);
+    for name in names {
+        let Some(seen) = seen.get_mut(&**name).filter(|seen| !seen.told) else {
+            continue;
+        };
+        seen.told = true;
+        let problem = match seen {
+            Seen {
+                candidate: false,
+                chosen: true,
+                ..
+            } => "is chosen and no candidate",
+            Seen {
+                candidate: false,
+                failed: true,
+                ..
+            } => "has failed and is no candidate",
+            Seen {
+                candidate: false, ..
+            } => "is scored and no candidate",
+            Seen {
+                failed: true,
+                scored: true,
+                ..
+            } => "has both failed and a score",
+            Seen {
+                failed: false,
+                scored: false,
+                ..
+            } => "has neither failed nor a score",
+            _ => continue,
+        };
+        misfits.push(format!("`{}` {problem}", quoted(name)));
+    }
+    misfits
+}
+
+/// `W_FAILED_PREDICATE`: what a candidate failed is a predicate of P. One for each predicate.
+pub(crate) fn failed_predicates(
+    scheduling: &Scheduling<'_>,
+    matched: Option<&Matched<'_, '_>>,
+    drafts: &mut Drafts,
+) {
+    let (Reading::Value(failed), Some(matched)) = (&scheduling.filters_failed, matched) else {
+        return;
+    };
+    if !matched.complete {
+        return;
+    }
+    let mut told = HashSet::new();
+    for (index, entry) in &failed.entries {
+        let Some(text) = entry.predicate.map(JsonStr::decode) else {
+            continue;
+        };
+        let asked = Predicate::parse(&text).is_some_and(|predicate| matched.holds(&predicate));
+        if asked || told.contains(&*text) || !drafts.has_room() {
+            continue;
+        }
+        drafts.list.push(Draft {
+            code: Code::FailedPredicate,
+            rule: "6",
+            pointer: scheduling_path(|at| {
+                at.name("filters_failed")
+                    .index(*index)
+                    .name("predicate")
+                    .render()
+            }),
+            predicate: Some(text.clone().into_owned()),
+            message: format!(
+                "a candidate failed {}, which nobody asked for",
+                quoted(&text)
+            ),
+            detail: Some("expected a predicate of the requirements that were matched".to_owned()),
+        });
+        told.insert(text.into_owned());
+    }
+}
+
+/// `W_RESUBMITTED` for a later `task.submitted` with other requirements.
+pub(crate) fn resubmitted(before: &Submission, now: &Submission, drafts: &mut Drafts) {
+    if let (Submission::Set(before), Submission::Set(now)) = (before, now)
+        && before != now
+    {
+        let content = Path::ROOT.name("content");
+        let message = "the task was submitted again with other requirements".to_owned();
+        let detail = "later placements are held to these".to_owned();
+        drafts.add(
+            Code::Resubmitted,
+            "7",
+            &content.name("requirements"),
+            message,
+            detail,
+        );
+    }
+}
+
+/// `W_RESUBMITTED` for a later `task.admitted` to another agent.
+pub(crate) fn readmitted(before: &Admission, now: &Admission, drafts: &mut Drafts) {
+    if let (Admission::Agent(before), Admission::Agent(now)) = (before, now)
+        && before.is_whole()
+        && now.is_whole()
+        && before != now
+    {
+        let content = Path::ROOT.name("content");
+        let message = "the task was admitted again, to another agent".to_owned();
+        let before = [before.namespace(), before.name()].map(Option::unwrap_or_default);
+        let detail = format!("it was admitted to {} before", quoted(&before.join("/")));
+        drafts.add(
+            Code::Resubmitted,
+            "7",
+            &content.name("agent"),
+            message,
+            detail,
+        );
+    }
+}
+
+/// `W_PARTIAL_TRACE` at the first record of a trace whose beginning was not seen.
+pub(crate) fn partial(state: &mut TraceState, drafts: &mut Drafts) {
+    let detail = "checks that need a record that was not seen are passed over";
+    partial_trace(
+        state,
+        "the beginning of the trace was not seen",
+        detail,
+        drafts,
+    );
+}
+
+/// `W_PARTIAL_TRACE` when the index of placements had to forget some.
+pub(crate) fn index_full(state: &mut TraceState, drafts: &mut Drafts) {
+    let detail = "references to the oldest placements are passed over from here on";
+    partial_trace(
+        state,
+        "the index of the trace's placements is full",
+        detail,
+        drafts,
+    );
+}
+
+/// `W_PARTIAL_TRACE` when a document is too large to keep.
+pub(crate) fn document_too_large(state: &mut TraceState, drafts: &mut Drafts) {
+    let detail = "placements are not compared with it";
+    partial_trace(
+        state,
+        "the record's document is too large to be kept",
+        detail,
+        drafts,
+    );
+}
+
+/// `W_PARTIAL_TRACE` when too many placements wait.
+pub(crate) fn too_many_pending(state: &mut TraceState, drafts: &mut Drafts) {
+    let detail = "whether further ones are ever explained is passed over";
+    partial_trace(
+        state,
+        "too many placements wait for the one that explains them",
+        detail,
+        drafts,
+    );
+}
+
+fn partial_trace(state: &mut TraceState, message: &str, detail: &str, drafts: &mut Drafts) {
+    if !std::mem::replace(&mut state.partial_reported, true) {
+        let (message, detail) = (message.to_owned(), detail.to_owned());
+        drafts.add(Code::PartialTrace, "7", &Path::ROOT, message, detail);
+    }
+}

@@ -1,0 +1,236 @@
+//! From what a step found to a finding that says where, in which trace, and which one it is.
+
+use std::sync::Arc;
+
+use xxhash_rust::xxh3::{Xxh3, xxh3_128};
+
+use super::drafts::Drafts;
+use super::resumed;
+use super::state::Pending;
+use crate::decode::document::Draft;
+use crate::decode::{Body, Malformed, Record, lookup};
+use crate::filter::Filter;
+use crate::finding::{AgentId, Code, Counts, Finding, FindingId, Report, Source};
+use crate::framing::Line;
+
+/// Findings of one record whose member is looked up and shown. Each look-up reads the record
+/// again, and a hostile one has a thousand findings.
+const MAX_EXCERPTS: usize = 100;
+
+/// Where a record stands.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place<'a> {
+    pub(crate) source: &'a Source,
+    pub(crate) line: Line<'a>,
+}
+
+impl Place<'_> {
+    pub(crate) fn line_hash(&self) -> u128 {
+        xxh3_128(self.line.bytes)
+    }
+}
+
+/// A line that is no record, and an excerpt of it where it goes wrong.
+#[derive(Debug)]
+pub(crate) struct Broken {
+    message: String,
+    detail: String,
+    value: Option<String>,
+}
+
+/// A line over the limit.
+pub(crate) fn too_long(max_bytes: usize) -> Broken {
+    Broken {
+        message: format!("the line is longer than {max_bytes} bytes"),
+        detail: "expected a record within the limit; --max-record-bytes sets it".to_owned(),
+        value: None,
+    }
+}
+
+/// A line that is not JSON, or no object.
+pub(crate) fn not_json(malformed: Malformed, line: &[u8]) -> Broken {
+    const BEFORE: usize = 40;
+    const AFTER: usize = 20;
+    let start = malformed.at.saturating_sub(BEFORE);
+    let end = line.len().min(malformed.at + AFTER);
+    let dots = |cut: bool| if cut { "…" } else { "" };
+    let excerpt = String::from_utf8_lossy(&line[start..end]);
+    Broken {
+        message: format!(
+            "the line is no JSON object: at byte {}: {}",
+            malformed.at,
+            malformed.why.describe()
+        ),
+        detail: "expected one JSON object (RFC 8259, UTF-8) a line".to_owned(),
+        value: Some(format!(
+            "{}{excerpt}{}",
+            dots(start > 0),
+            dots(end < line.len())
+        )),
+    }
+}
+
+/// The agent of a placement's declaration, where both halves could be read.
+pub(crate) fn declared_agent(record: &Record<'_>) -> Option<AgentId> {
+    let Body::Bound(placement) = &record.body else {
+        return None;
+    };
+    placement
+        .scheduling
+        .value()?
+        .declaration
+        .value()?
+        .agent
+        .value()?
+        .id()
+}
+
+/// Filters, counts and completes findings.
+pub(crate) struct Reporter<'r, const N: usize> {
+    pub(crate) filter: Filter,
+    /// Whatever counts along: all that was seen, and the trace.
+    pub(crate) counts: [&'r mut Counts; N],
+    pub(crate) reports: &'r mut Vec<Report>,
+}
+
+/// What all findings of a record share.
+struct Subject<'a> {
+    trace: &'a Arc<str>,
+    source: &'a Source,
+    line: u64,
+    offset: u64,
+    line_hash: u128,
+    seq: Option<u64>,
+    kind: Option<String>,
+    agent: Option<AgentId>,
+}
+
+impl<const N: usize> Reporter<'_, N> {
+    /// Reports what is malformed in a record, and what the steps found.
+    pub(crate) fn record(
+        &mut self,
+        place: &Place<'_>,
+        record: &Record<'_>,
+        trace: &Arc<str>,
+        drafts: Drafts,
+    ) {
+        let subject = Subject {
+            trace,
+            source: place.source,
+            line: place.line.number,
+            offset: place.line.offset,
+            line_hash: place.line_hash(),
+            seq: record.seq,
+            kind: record.kind.map(|kind| kind.decode().into_owned()),
+            agent: declared_agent(record),
+        };
+        let mut all: Vec<Draft> = record.faults.clone();
+        tell_dropped(&mut all, record.dropped_faults);
+        let mut found = drafts.list;
+        tell_dropped(&mut found, drafts.dropped);
+        all.append(&mut found);
+        for (number, draft) in all.into_iter().enumerate() {
+            if !self.filter.allows(draft.code) {
+                continue;
+            }
+            let value = (number < MAX_EXCERPTS)
+                .then(|| {
+                    lookup::excerpt(place.line.bytes, &draft.pointer, Finding::MAX_VALUE_BYTES)
+                })
+                .flatten();
+            self.report(&subject, draft, value);
+        }
+    }
+
+    /// Reports a line that is no record.
+    pub(crate) fn broken(&mut self, place: &Place<'_>, broken: Broken) {
+        if !self.filter.allows(Code::Structure) {
+            return;
+        }
+        let subject = Subject {
+            trace: &place.source.name,
+            source: place.source,
+            line: place.line.number,
+            offset: place.line.offset,
+            line_hash: place.line_hash(),
+            seq: None,
+            kind: None,
+            agent: None,
+        };
+        let draft = Draft {
+            code: Code::Structure,
+            rule: "7",
+            pointer: String::new(),
+            predicate: None,
+            message: broken.message,
+            detail: Some(broken.detail),
+        };
+        self.report(&subject, draft, broken.value);
+    }
+
+    /// Reports a placement that waited until its trace ended.
+    pub(crate) fn never_explained(&mut self, pending: &Pending, trace: &Arc<str>) {
+        if !self.filter.allows(Code::Explanation) {
+            return;
+        }
+        let subject = Subject {
+            trace,
+            source: &pending.source,
+            line: pending.line,
+            offset: pending.offset,
+            line_hash: pending.line_hash,
+            seq: pending.seq,
+            kind: Some("task.bound".to_owned()),
+            agent: pending.agent.as_deref().cloned(),
+        };
+        self.report(&subject, resumed::never_came(), None);
+    }
+
+    fn report(&mut self, subject: &Subject<'_>, draft: Draft, value: Option<String>) {
+        self.counts
+            .iter_mut()
+            .for_each(|counts| counts.add(draft.code));
+        let id = finding_id(subject, &draft);
+        self.reports.push(Report::Finding(Box::new(Finding {
+            code: draft.code,
+            message: draft.message,
+            detail: draft.detail,
+            value,
+            trace: Arc::clone(subject.trace),
+            source: Arc::clone(&subject.source.name),
+            line: subject.line,
+            offset: subject.offset,
+            seq: subject.seq,
+            kind: subject.kind.clone(),
+            pointer: draft.pointer,
+            predicate: draft.predicate,
+            agent: subject.agent.clone(),
+            rule: draft.rule,
+            id,
+        })));
+    }
+}
+
+/// Says in the last finding that was kept how many more there were.
+fn tell_dropped(drafts: &mut [Draft], dropped: usize) {
+    if let Some(last) = drafts.last_mut().filter(|_| dropped > 0) {
+        let more = format!("{dropped} more findings in this record are not listed");
+        last.detail = Some(match last.detail.take() {
+            Some(detail) => format!("{detail}; {more}"),
+            None => more,
+        });
+    }
+}
+
+fn finding_id(subject: &Subject<'_>, draft: &Draft) -> FindingId {
+    let mut hash = Xxh3::new();
+    hash.update(&subject.source.origin.to_le_bytes());
+    hash.update(&subject.offset.to_le_bytes());
+    hash.update(&subject.line_hash.to_le_bytes());
+    let predicate = draft.predicate.as_deref().unwrap_or_default();
+    for part in [draft.code.as_str(), &draft.pointer, predicate] {
+        hash.update(&(part.len() as u64).to_le_bytes());
+        hash.update(part.as_bytes());
+    }
+    FindingId(hash.digest128())
+}

@@ -1,0 +1,36 @@
+//! The order of a trace's records (R3), and whether its beginning was seen.
+
+use super::drafts::Drafts;
+use super::state::TraceState;
+use crate::finding::Code;
+use crate::pointer::Path;
+
+/// Judges the next record's `seq`.
+pub(crate) fn judge(seq: u64, state: &mut TraceState, drafts: &mut Drafts) {
+    let at = Path::ROOT.name("seq");
+    if !state.begun {
+        state.begun = true;
+        state.greatest_seq = seq;
+        return;
+    }
+    let greatest = state.greatest_seq;
+    if seq <= greatest {
+        let message = format!("`seq` is {seq} after {greatest}");
+        let detail = format!(
+            "expected more than every `seq` before it in the trace, so at least {}",
+            u128::from(greatest) + 1
+        );
+        drafts.add(Code::Structure, "7", &at, message, detail);
+        return;
+    }
+    if seq - greatest > 1 && !state.gap_reported {
+        state.gap_reported = true;
+        let message = format!("`seq` goes from {greatest} to {seq}");
+        let detail = format!(
+            "{} are not in the trace; later gaps are not reported",
+            seq - greatest - 1
+        );
+        drafts.add(Code::SeqGap, "7", &at, message, detail);
+    }
+    state.greatest_seq = seq;
+}

@@ -1,0 +1,344 @@
+//! Takes lines to their traces and findings to their reader.
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::drafts::Drafts;
+use super::judge;
+use super::reason::ClaimPatterns;
+use super::report::{self, Broken, Place, Reporter};
+use super::resumed::Reference;
+use crate::decode::{self, Body, JsonStr, Record};
+use crate::filter::Filter;
+use crate::finding::{Counts, Finding, Report, Source, TraceEnd};
+use crate::framing::Line;
+use crate::pointer::JsonPointer;
+use crate::traces::{Trace, Traces};
+
+/// How a [`Verifier`] goes about its work. The default verifies whole traces, one a source.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Which member names the trace that a record belongs to. Without it each source is one trace.
+    pub trace_key: Option<JsonPointer>,
+    /// A record of one of these kinds ends its trace.
+    pub end_kinds: Vec<String>,
+    /// A trace ends when it has had no record for so long.
+    pub trace_idle: Option<Duration>,
+    /// How many traces may be open; beyond, the least recently used is given up.
+    pub max_traces: NonZeroUsize,
+    /// Wordings of a claim that no agent was eligible (R17).
+    pub claims: ClaimPatterns,
+    /// Which codes are reported and counted.
+    pub filter: Filter,
+    /// Whether a trace's first record is known to be its beginning. Where it is not, one with a
+    /// `seq` above 1 that is no `task.submitted` makes the trace a partial one.
+    pub whole_traces: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            trace_key: None,
+            end_kinds: Vec::new(),
+            trace_idle: None,
+            max_traces: NonZeroUsize::new(1_000_000).expect("not zero"),
+            claims: ClaimPatterns::default(),
+            filter: Filter::default(),
+            whole_traces: true,
+        }
+    }
+}
+
+/// What a verifier has seen.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Lines that are not blank.
+    pub records: u64,
+    /// Records of kind `task.bound`.
+    pub placements: u64,
+    /// Traces that were opened.
+    pub traces: u64,
+    /// Findings by code.
+    pub counts: Counts,
+}
+
+/// Verifies traces line by line. Knows no file, socket or clock.
+///
+/// ```
+/// use tracecheck::{Code, Verifier};
+///
+/// let trace = r#"
+/// {"seq":1,"kind":"task.submitted","content":{"requirements":{"clearances":["orders.read"]}}}
+/// {"seq":2,"kind":"task.rejected","content":{"reason":"No agent available"}}
+/// "#;
+/// let mut verifier = Verifier::default();
+/// let mut findings = Vec::new();
+/// for line in trace.lines() {
+///     findings.extend(verifier.push(line.as_bytes()));
+/// }
+/// findings.extend(verifier.finish());
+///
+/// assert_eq!(findings.len(), 1);
+/// assert_eq!(findings[0].code, Code::RejectionReason);
+/// assert_eq!(findings[0].line, 3);
+/// ```
+#[derive(Debug)]
+pub struct Verifier {
+    options: Options,
+    traces: Traces,
+    totals: Totals,
+    now: Duration,
+    /// Whether any trace was given up: one that comes back may have been it.
+    any_evicted: bool,
+    /// Where [`Verifier::push`] is in its one source.
+    pushed_lines: u64,
+    pushed_bytes: u64,
+    pushed_source: Source,
+}
+
+impl Default for Verifier {
+    fn default() -> Self {
+        Verifier::new(Options::default())
+    }
+}
+
+impl Verifier {
+    /// A verifier that has seen nothing.
+    #[must_use]
+    pub fn new(options: Options) -> Self {
+        Verifier {
+            traces: Traces::new(options.max_traces),
+            options,
+            totals: Totals::default(),
+            now: Duration::ZERO,
+            any_evicted: false,
+            pushed_lines: 0,
+            pushed_bytes: 0,
+            pushed_source: Source {
+                name: Arc::from("trace"),
+                origin: 0,
+            },
+        }
+    }
+
+    /// Verifies the next line of a source that is called `trace`, and gives what is wrong with it.
+    /// Lines are counted from 1, and their offsets as if each but the last ended with one LF.
+    pub fn push(&mut self, line: &[u8]) -> Vec<Finding> {
+        self.pushed_lines += 1;
+        let source = self.pushed_source.clone();
+        let line = Line {
+            number: self.pushed_lines,
+            offset: self.pushed_bytes,
+            bytes: line,
+            too_long: false,
+        };
+        self.pushed_bytes += line.bytes.len() as u64 + 1;
+        let mut reports = Vec::new();
+        self.verify(line, &source, &mut reports);
+        findings(reports)
+    }
+
+    /// Ends every trace, and gives what can be said only then.
+    pub fn finish(&mut self) -> Vec<Finding> {
+        let mut reports = Vec::new();
+        self.end_all(&mut reports);
+        findings(reports)
+    }
+
+    /// Verifies one line of a source. Lines of one trace must come in their order.
+    pub fn verify(&mut self, line: Line<'_>, source: &Source, reports: &mut Vec<Report>) {
+        if !line.too_long && is_blank(line.bytes) {
+            return;
+        }
+        self.totals.records += 1;
+        let place = Place { source, line };
+        let record = match line.too_long {
+            true => Err(report::too_long(line.bytes.len())),
+            false => decode::record(line.bytes, self.options.trace_key.as_ref())
+                .map_err(|malformed| report::not_json(malformed, line.bytes)),
+        };
+        match record {
+            Ok(record) => self.verify_record(&place, &record, reports),
+            Err(broken) => self.report_broken(&place, broken, reports),
+        }
+    }
+
+    /// Reports a line that is no record. Without a trace key it counts for its source's trace.
+    fn report_broken(&mut self, place: &Place<'_>, broken: Broken, reports: &mut Vec<Report>) {
+        let filter = self.options.filter;
+        if self.options.trace_key.is_some() {
+            let counts = [&mut self.totals.counts];
+            Reporter {
+                filter,
+                counts,
+                reports,
+            }
+            .broken(place, broken);
+            return;
+        }
+        let name = &place.source.name;
+        self.open_if_new(name, reports);
+        let state = &mut self
+            .traces
+            .find(name, self.now)
+            .expect("opened just now")
+            .state;
+        state.records += 1;
+        let counts = [&mut self.totals.counts, &mut state.rare().counts];
+        Reporter {
+            filter,
+            counts,
+            reports,
+        }
+        .broken(place, broken);
+    }
+
+    /// A source has ended. Without a trace key, so has its trace.
+    pub fn end_source(&mut self, source: &Source, reports: &mut Vec<Report>) {
+        if self.options.trace_key.is_none()
+            && let Some(trace) = self.traces.close(&source.name)
+        {
+            self.end(trace, reports);
+        }
+    }
+
+    /// Ends every trace: no record will come any more.
+    pub fn end_all(&mut self, reports: &mut Vec<Report>) {
+        while let Some(trace) = self.traces.close_oldest() {
+            self.end(trace, reports);
+        }
+    }
+
+    /// Sets the time, as monotonic time since any moment, and ends the traces that have been idle
+    /// for [`Options::trace_idle`].
+    pub fn set_time(&mut self, now: Duration, reports: &mut Vec<Report>) {
+        self.now = now;
+        let Some(since) = self
+            .options
+            .trace_idle
+            .and_then(|idle| now.checked_sub(idle))
+        else {
+            return;
+        };
+        while let Some(trace) = self.traces.close_unused_since(since) {
+            self.end(trace, reports);
+        }
+    }
+
+    /// What has been seen so far.
+    #[must_use]
+    pub fn totals(&self) -> &Totals {
+        &self.totals
+    }
+
+    /// How many traces are open.
+    #[must_use]
+    pub fn open_traces(&self) -> usize {
+        self.traces.len()
+    }
+
+    fn verify_record(&mut self, place: &Place<'_>, record: &Record<'_>, reports: &mut Vec<Report>) {
+        let is_placement = matches!(record.body, Body::Bound(_));
+        self.totals.placements += u64::from(is_placement);
+        let name = match &self.options.trace_key {
+            None => Some(&*place.source.name),
+            Some(_) => record.key.as_deref(),
+        };
+        let Some(name) = name else {
+            // Nobody knows which trace it belongs to; what it tells by itself is judged.
+            let mut drafts = Drafts::default();
+            judge::record(record, None, &self.options.claims, &mut drafts);
+            let counts = [&mut self.totals.counts];
+            let mut reporter = Reporter {
+                filter: self.options.filter,
+                counts,
+                reports,
+            };
+            return reporter.record(place, record, &place.source.name, drafts);
+        };
+        self.open_if_new(name, reports);
+        let trace = self.traces.find(name, self.now).expect("opened just now");
+        let state = &mut trace.state;
+        state.records += 1;
+        state.placements += u64::from(is_placement);
+        let mut drafts = Drafts::default();
+        if !self.options.whole_traces || self.any_evicted {
+            judge::beginning(record, state, self.any_evicted, &mut drafts);
+        }
+        let reference = judge::record(record, Some(state), &self.options.claims, &mut drafts);
+        if reference == Reference::Waits {
+            judge::wait(place, record, state, &mut drafts);
+        }
+        if !(record.faults.is_empty() && drafts.list.is_empty()) {
+            let counts = [&mut self.totals.counts, &mut state.rare().counts];
+            let mut reporter = Reporter {
+                filter: self.options.filter,
+                counts,
+                reports,
+            };
+            reporter.record(place, record, &trace.name, drafts);
+        }
+        if self.ends_trace(record)
+            && let Some(trace) = self.traces.close(name)
+        {
+            self.end(trace, reports);
+        }
+    }
+
+    fn open_if_new(&mut self, name: &str, reports: &mut Vec<Report>) {
+        if self.traces.find(name, self.now).is_some() {
+            return;
+        }
+        self.totals.traces += 1;
+        if let Some(trace) = self.traces.open(name, self.now) {
+            self.any_evicted = true;
+            reports.push(Report::Evicted(trace_end(trace)));
+        }
+    }
+
+    fn ends_trace(&self, record: &Record<'_>) -> bool {
+        let is_end = |kind: JsonStr<'_>| self.options.end_kinds.iter().any(|end| kind == **end);
+        record.kind.is_some_and(is_end)
+    }
+
+    /// Ends a trace in good order: what still waits will not come.
+    fn end(&mut self, mut trace: Trace, reports: &mut Vec<Report>) {
+        let pending = trace.state.take_pending();
+        if !pending.is_empty() {
+            let counts = [&mut self.totals.counts, &mut trace.state.rare().counts];
+            let mut reporter = Reporter {
+                filter: self.options.filter,
+                counts,
+                reports,
+            };
+            pending
+                .iter()
+                .for_each(|pending| reporter.never_explained(pending, &trace.name));
+        }
+        reports.push(Report::Closed(trace_end(trace)));
+    }
+}
+
+fn trace_end(trace: Trace) -> TraceEnd {
+    TraceEnd {
+        records: trace.state.records,
+        placements: trace.state.placements,
+        trace: trace.name,
+        counts: trace.state.into_counts(),
+    }
+}
+
+fn findings(reports: Vec<Report>) -> Vec<Finding> {
+    let finding = |report| match report {
+        Report::Finding(finding) => Some(*finding),
+        _ => None,
+    };
+    reports.into_iter().filter_map(finding).collect()
+}
+
+/// White space as JSON has it, and nothing else (R1).
+fn is_blank(line: &[u8]) -> bool {
+    line.iter()
+        .all(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n'))
+}
