@@ -1,2 +1,8 @@
 //! The command.
+
+// Until the run is wired.
+#![allow(dead_code)]
+
+mod emit;
+
 fn main() {}
