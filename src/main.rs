@@ -4,5 +4,6 @@
 #![allow(dead_code)]
 
 mod emit;
+mod progress;
 
 fn main() {}
