@@ -6,7 +6,11 @@ mod commands;
 #[allow(dead_code)]
 mod config;
 #[allow(dead_code)]
+mod emit;
+#[allow(dead_code)]
 mod exit;
+#[allow(dead_code)]
+mod progress;
 
 use std::process::ExitCode;
 
