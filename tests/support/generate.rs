@@ -198,7 +198,7 @@ const GROUPS: [(&str, &[&str]); 16] = [
 ];
 
 /// A whole trace without an error (advisories there may be), ended by LF.
-pub fn valid_trace(seed: u64) -> Vec<u8> {
+pub(crate) fn valid_trace(seed: u64) -> Vec<u8> {
     let random = &mut Random::new(seed);
     let records = Story::tell(random);
     let lines: Vec<Vec<u8>> = records.iter().map(|record| line(random, record)).collect();
@@ -206,7 +206,7 @@ pub fn valid_trace(seed: u64) -> Vec<u8> {
 }
 
 /// A trace with up to six faults, some of them harmless.
-pub fn trace(seed: u64) -> Vec<u8> {
+pub(crate) fn trace(seed: u64) -> Vec<u8> {
     let random = &mut Random::new(seed);
     let mut records = Story::tell(random);
     let faults = random.below(7);
@@ -229,7 +229,7 @@ pub fn trace(seed: u64) -> Vec<u8> {
 }
 
 /// One record's line, without LF, in which up to four bytes or runs of bytes are wrong.
-pub fn mutated_line(seed: u64) -> Vec<u8> {
+pub(crate) fn mutated_line(seed: u64) -> Vec<u8> {
     let random = &mut Random::new(seed);
     let records = Story::tell(random);
     let record = random.pick(&records);

@@ -19,17 +19,17 @@ const SCHEDULING: &str = "/content/scheduling";
 
 /// One error or advisory, reduced to what two verifiers must agree on.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Verdict {
+pub(crate) struct Verdict {
     /// 1-based.
-    pub line: u64,
-    pub seq: Option<u64>,
-    pub code: String,
-    pub pointer: String,
-    pub predicate: Option<String>,
+    pub(crate) line: u64,
+    pub(crate) seq: Option<u64>,
+    pub(crate) code: String,
+    pub(crate) pointer: String,
+    pub(crate) predicate: Option<String>,
 }
 
 /// All errors and advisories of one whole trace, sorted.
-pub fn verify(trace: &[u8]) -> Vec<Verdict> {
+pub(crate) fn verify(trace: &[u8]) -> Vec<Verdict> {
     let body = trace.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(trace);
     let mut state = Trace::default();
     for (line, number) in body.split(|byte| *byte == b'\n').zip(1..) {
@@ -39,7 +39,7 @@ pub fn verify(trace: &[u8]) -> Vec<Verdict> {
 }
 
 /// Whether a line is a JSON object that R4 accepts, whatever its members.
-pub fn accepts(line: &[u8]) -> bool {
+pub(crate) fn accepts(line: &[u8]) -> bool {
     parse_record(line).is_some()
 }
 
