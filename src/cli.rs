@@ -86,7 +86,8 @@ pub(crate) struct RunOptions {
 
     /// End a trace that had no record for so long
     ///
-    /// As --end-kind, but by time: 30s, 5m, 1h30m. Default: never.
+    /// As --end-kind, but by the clock: 30s, 5m, 1h30m. It takes --follow: how fast a file is read
+    /// says nothing of its traces. Default: never.
     #[arg(long, value_name = "DURATION", help_heading = TRACES)]
     pub(crate) trace_idle: Option<String>,
 

@@ -1,5 +1,6 @@
 //! What became of a run, as an exit status and a last word. No other place decides either.
 
+use std::io;
 use std::process::ExitCode;
 
 use tracecheck::finding::Severity;
@@ -56,11 +57,24 @@ pub(crate) struct Outcome {
     pub(crate) nothing_read: bool,
     /// The reader of standard output went away.
     pub(crate) output_closed: bool,
+    /// Standard output could not be written to, for another reason.
+    pub(crate) output_failed: bool,
     /// The run was to go on as the traces grow.
     pub(crate) follow: bool,
 }
 
 impl Outcome {
+    /// Takes note of what became of standard output.
+    pub(crate) fn note_output_error(&mut self, error: &io::Error) {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => self.output_closed = true,
+            _ => {
+                tracing::error!("cannot write to standard output: {error}");
+                self.output_failed = true;
+            }
+        }
+    }
+
     /// The exit status; a failure of ours hides findings, for they may not be all.
     pub(crate) fn status(&self) -> Status {
         if self.failed() {
@@ -88,7 +102,10 @@ impl Outcome {
     }
 
     fn failed(&self) -> bool {
-        self.source_errors > 0 || self.found_nothing() || self.lost_its_reader()
+        self.source_errors > 0
+            || self.output_failed
+            || self.found_nothing()
+            || self.lost_its_reader()
     }
 
     /// A following run waits for files instead.
@@ -111,6 +128,7 @@ mod tests {
         source_errors: 0,
         nothing_read: false,
         output_closed: false,
+        output_failed: false,
         follow: false,
     };
     const FINDINGS: Outcome = Outcome {

@@ -2,19 +2,19 @@
 
 mod cli;
 mod commands;
-// TODO(merge): the run reads all of these.
-#[allow(dead_code)]
 mod config;
-#[allow(dead_code)]
 mod emit;
-#[allow(dead_code)]
 mod exit;
-#[allow(dead_code)]
 mod progress;
+mod run;
+mod signals;
+mod source;
 
+use std::io;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
+use tracing_subscriber::EnvFilter;
 
 use crate::cli::Cli;
 use crate::commands::complain;
@@ -27,15 +27,31 @@ fn main() -> ExitCode {
         return commands::run(command).into();
     }
     match Config::new(cli.run, &Environment::of_process()) {
-        Ok(config) => run(&config).into(),
+        Ok(config) => verify(&config).into(),
         Err(error) => refuse(&error).into(),
     }
 }
 
-// TODO(merge): the run.
-fn run(_config: &Config) -> Status {
-    complain(format_args!("error: verifying traces is not there yet"));
-    Status::Failure
+fn verify(config: &Config) -> Status {
+    start_diagnostics(config);
+    let outcome = run::run(config);
+    if let Some(message) = outcome.message() {
+        complain(format_args!("tracecheck: {message}"));
+    }
+    outcome.status()
+}
+
+/// Sends what the program has to say of itself to standard error.
+fn start_diagnostics(config: &Config) {
+    let filter = EnvFilter::builder()
+        .with_default_directive(config.verbosity.into())
+        .from_env_lossy();
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(io::stderr)
+        .with_ansi(config.color_diagnostics)
+        .with_target(false)
+        .init();
 }
 
 fn refuse(error: &ConfigError) -> Status {

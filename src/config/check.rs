@@ -5,9 +5,9 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use tracecheck::Filter;
 use tracecheck::filter::FilterList;
 use tracecheck::pointer::{JsonPointer, JsonPointerError};
+use tracecheck::{ClaimPatterns, Filter};
 use tracing::level_filters::LevelFilter;
 
 use super::file::{FileOptions, NumberOrText};
@@ -68,7 +68,7 @@ impl Checker {
             end_kinds: self.end_kinds(typed.end_kind, file.end_kind),
             trace_idle: self.trace_idle(typed.trace_idle, file.trace_idle),
             max_traces: self.max_traces(typed.max_traces, file.max_traces),
-            claim_patterns: self.claim_patterns(typed.claim_pattern, file.claim_pattern),
+            claims: self.claims(typed.claim_pattern, file.claim_pattern),
             filter: self.filter(!no_advisories, &only, &ignore),
             fail_on: typed.fail_on.or(file.fail_on).unwrap_or_default(),
             trace_events: typed.trace_events || file.trace_events.unwrap_or_default(),
@@ -198,24 +198,16 @@ impl Checker {
         })
     }
 
-    // TODO(merge): `tracecheck::verify::ClaimPatterns::new(&patterns)` compiles these; let its
-    // faults take the place of these.
-    fn claim_patterns(&mut self, typed: Vec<String>, file: Option<Vec<String>>) -> Vec<String> {
+    fn claims(&mut self, typed: Vec<String>, file: Option<Vec<String>>) -> ClaimPatterns {
         let Given { value, place } = self.list("claim-pattern", typed, file);
         for pattern in &value {
-            if let Err(error) = regex::Regex::new(pattern) {
-                let why = error.to_string();
-                let why = why.lines().last().unwrap_or_default();
-                let why = why.strip_prefix("error: ").unwrap_or(why);
-                let problem = format!("`{pattern}` is no regular expression: {why}");
-                self.fault(
-                    &place,
-                    problem,
-                    "one without look-around and back-references",
-                );
+            if let Err(error) = ClaimPatterns::new([pattern]) {
+                let expected = "a regular expression without look-around and back-references";
+                self.fault(&place, error.to_string(), expected);
             }
         }
-        value
+        // Where one does not compile the run is refused anyway.
+        ClaimPatterns::new(&value).unwrap_or_default()
     }
 
     fn filter(

@@ -12,8 +12,8 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use tracecheck::Filter;
 use tracecheck::pointer::JsonPointer;
+use tracecheck::{ClaimPatterns, Filter};
 use tracing::level_filters::LevelFilter;
 
 use self::check::Checker;
@@ -53,8 +53,8 @@ pub(crate) struct Config {
     pub(crate) fail_on: FailOn,
     /// Report traces that ended in good order.
     pub(crate) trace_events: bool,
-    /// Further wordings of a claim that no agent was eligible; all compile.
-    pub(crate) claim_patterns: Vec<String>,
+    /// Wordings of a claim that no agent was eligible.
+    pub(crate) claims: ClaimPatterns,
     /// Longer lines are malformed; from 64 B to 1 GiB.
     pub(crate) max_record_bytes: usize,
 }

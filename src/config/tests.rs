@@ -60,7 +60,7 @@ fn nothing_given_is_the_defaults() {
     assert_eq!(config.verbosity, LevelFilter::WARN);
     assert_eq!(config.filter, Filter::default());
     assert_eq!(config.fail_on, FailOn::Error);
-    assert_eq!(config.claim_patterns, [""; 0]);
+    assert!(!format!("{:?}", config.claims).contains("nobody"));
     assert_eq!(config.max_record_bytes, 16 << 20);
 }
 
@@ -106,7 +106,7 @@ fn flags_are_understood() {
     assert!(!config.filter.allows(Code::Null) && !config.filter.allows(Code::Structure));
     assert!(config.filter.allows(Code::Explanation));
     assert_eq!(config.fail_on, FailOn::Never);
-    assert_eq!(config.claim_patterns, ["(?i)nobody"]);
+    assert!(format!("{:?}", config.claims).contains("(?i)nobody"));
     assert_eq!(config.max_record_bytes, 65_536);
 }
 

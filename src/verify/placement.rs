@@ -68,7 +68,7 @@ impl<'r, 'a> Matched<'r, 'a> {
 pub(crate) fn judge(
     placement: &Placement<'_>,
     seq: Option<u64>,
-    mut state: Option<&mut TraceState>,
+    state: Option<&mut TraceState>,
     drafts: &mut Drafts,
 ) -> Reference {
     let Reading::Value(scheduling) = &placement.scheduling else {
@@ -92,7 +92,7 @@ pub(crate) fn judge(
         advisories::candidates(scheduling, chosen, drafts);
         advisories::failed_predicates(scheduling, matched.as_ref(), drafts);
     }
-    if let Some(state) = state.as_deref_mut()
+    if let Some(state) = state
         && scheduling.full
         && state.explain(seq, set)
     {

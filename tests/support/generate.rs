@@ -1481,7 +1481,7 @@ mod tests {
                 .into_iter()
                 .for_each(|code| *traces_with.entry(code).or_default() += 1);
         }
-        println!("{traces_with:#?}");
+
         for code in CODES {
             let traces = traces_with.get(code).copied().unwrap_or_default();
             assert!(traces >= 20, "{code} in {traces} traces only");

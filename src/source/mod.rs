@@ -1,0 +1,34 @@
+//! Where bytes come from: the only place that reads the world.
+//!
+//! One thread reads the sources one after the other and sends what it reads through a bounded
+//! channel, so that reading and verifying overlap and a slow pipe can be interrupted.
+
+mod block;
+mod identity;
+mod paths;
+mod reader;
+
+pub(crate) use block::Block;
+pub(crate) use paths::{Expansion, expand};
+pub(crate) use reader::{Message, read_all};
+
+use std::path::PathBuf;
+
+/// A single source, to be opened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// Standard input.
+    Stdin,
+    /// A file, or what else can be opened by a path.
+    File(PathBuf),
+}
+
+impl Origin {
+    /// The name that findings carry: the path as given or matched, or `stdin`.
+    pub(crate) fn name(&self) -> String {
+        match self {
+            Origin::Stdin => "stdin".to_owned(),
+            Origin::File(path) => path.display().to_string(),
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! From what was given on the command line to single sources: directories and globs expanded.
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::Origin;
+use crate::config::Input;
+
+/// The sources that were given, and what stood in the way of finding others.
+#[derive(Debug, Default)]
+pub(crate) struct Expansion {
+    /// In the order given; those of a directory or glob by name. None occurs twice.
+    pub(crate) origins: Vec<Origin>,
+    /// Directories and globs that could not be looked into, with the reason.
+    pub(crate) failures: Vec<(String, String)>,
+    /// Directories and globs without a trace.
+    pub(crate) empty: Vec<String>,
+}
+
+/// Expands what was given. A path that is there is taken as it is, whatever characters it has;
+/// one that is not there and has `*`, `?` or `[` in it is a glob.
+pub(crate) fn expand(inputs: &[Input]) -> Expansion {
+    let mut expansion = Expansion::default();
+    let mut seen = HashSet::new();
+    for input in inputs {
+        let found = match input {
+            Input::Stdin => vec![Origin::Stdin],
+            Input::Path(path) if path.is_dir() => expansion.directory(path),
+            Input::Path(path) if is_glob(path) => expansion.glob(path),
+            Input::Path(path) => vec![Origin::File(path.clone())],
+        };
+        let new = found
+            .into_iter()
+            .filter(|origin| seen.insert(origin.name()));
+        expansion.origins.extend(new);
+    }
+    expansion
+}
+
+fn is_glob(path: &Path) -> bool {
+    let has_wildcard = path
+        .to_str()
+        .is_some_and(|text| text.contains(['*', '?', '[']));
+    has_wildcard && path.symlink_metadata().is_err()
+}
+
+impl Expansion {
+    /// The `*.jsonl` and `*.ndjson` files of a directory.
+    fn directory(&mut self, path: &Path) -> Vec<Origin> {
+        let entries = fs::read_dir(path).and_then(|entries| entries.collect::<Result<Vec<_>, _>>());
+        match entries {
+            Ok(entries) => {
+                let paths = entries.into_iter().map(|entry| entry.path());
+                self.files(path, paths.filter(|path| is_trace(path)).collect())
+            }
+            Err(error) => {
+                self.failures
+                    .push((path.display().to_string(), error.to_string()));
+                Vec::new()
+            }
+        }
+    }
+
+    fn glob(&mut self, path: &Path) -> Vec<Origin> {
+        let name = path.display().to_string();
+        let matches = match glob::glob(&name) {
+            Ok(matches) => matches,
+            Err(error) => {
+                self.failures.push((name, format!("not a glob: {error}")));
+                return Vec::new();
+            }
+        };
+        let mut paths = Vec::new();
+        for found in matches {
+            match found {
+                Ok(path) => paths.push(path),
+                Err(error) => {
+                    let name = error.path().display().to_string();
+                    self.failures
+                        .push((name, std::io::Error::from(error).to_string()));
+                }
+            }
+        }
+        self.files(path, paths)
+    }
+
+    /// What of `paths` is no directory, by name.
+    fn files(&mut self, given: &Path, mut paths: Vec<PathBuf>) -> Vec<Origin> {
+        paths.retain(|path| !path.is_dir());
+        paths.sort();
+        if paths.is_empty() {
+            self.empty.push(given.display().to_string());
+        }
+        paths.into_iter().map(Origin::File).collect()
+    }
+}
+
+fn is_trace(path: &Path) -> bool {
+    path.extension()
+        .is_some_and(|extension| extension == "jsonl" || extension == "ndjson")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn directories_and_globs_are_expanded_by_name_and_once() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["b.jsonl", "a.ndjson", "c.txt", "[x].jsonl"] {
+            fs::write(dir.path().join(name), "").unwrap();
+        }
+        fs::create_dir(dir.path().join("d.jsonl")).unwrap();
+        fs::create_dir(dir.path().join("empty")).unwrap();
+        let input = |name: &str| Input::Path(dir.path().join(name));
+        let expand = |inputs: &[Input]| {
+            let expansion = expand(inputs);
+            let name = |origin: &Origin| match origin {
+                Origin::File(path) => path.file_name().unwrap().to_str().unwrap().to_owned(),
+                Origin::Stdin => "-".to_owned(),
+            };
+            let names: Vec<_> = expansion.origins.iter().map(name).collect();
+            (
+                names.join(" "),
+                expansion.empty.len(),
+                expansion.failures.len(),
+            )
+        };
+        assert_eq!(
+            expand(&[input("")]),
+            ("[x].jsonl a.ndjson b.jsonl".into(), 0, 0)
+        );
+        assert_eq!(
+            expand(&[input("*.txt"), Input::Stdin]),
+            ("c.txt -".into(), 0, 0)
+        );
+        assert_eq!(
+            expand(&[input("b*"), input("")]),
+            ("b.jsonl [x].jsonl a.ndjson".into(), 0, 0)
+        );
+        assert_eq!(expand(&[input("[x].jsonl")]), ("[x].jsonl".into(), 0, 0));
+        assert_eq!(expand(&[input("missing")]), ("missing".into(), 0, 0));
+        assert_eq!(
+            expand(&[input("empty"), input("no*")]),
+            (String::new(), 2, 0)
+        );
+        assert_eq!(expand(&[input("a[")]), (String::new(), 0, 1));
+    }
+}
