@@ -1,7 +1,5 @@
 //! Takes one record through what section 7 demands of its kind.
 
-use std::sync::Arc;
-
 use super::drafts::Drafts;
 use super::placement::{self, Matched};
 use super::reason::ClaimPatterns;
@@ -71,7 +69,7 @@ pub(crate) fn wait(
         offset: place.line.offset,
         line_hash: place.line_hash(),
         seq: record.seq,
-        agent: declared_agent(record).map(Arc::new),
+        agent: declared_agent(record),
     });
 }
 

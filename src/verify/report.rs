@@ -71,7 +71,7 @@ pub(crate) fn not_json(malformed: Malformed, line: &[u8]) -> Broken {
 }
 
 /// The agent of a placement's declaration, where both halves could be read.
-pub(crate) fn declared_agent(record: &Record<'_>) -> Option<AgentId> {
+pub(crate) fn declared_agent(record: &Record<'_>) -> Option<Arc<AgentId>> {
     let Body::Bound(placement) = &record.body else {
         return None;
     };
@@ -83,6 +83,7 @@ pub(crate) fn declared_agent(record: &Record<'_>) -> Option<AgentId> {
         .agent
         .value()?
         .id()
+        .map(Arc::new)
 }
 
 /// Filters, counts and completes findings.
@@ -93,7 +94,7 @@ pub(crate) struct Reporter<'r, const N: usize> {
     pub(crate) reports: &'r mut Vec<Report>,
 }
 
-/// What all findings of a record share.
+/// What all findings of a record share. A hostile one has a thousand, and names of megabytes.
 struct Subject<'a> {
     trace: &'a Arc<str>,
     source: &'a Source,
@@ -101,8 +102,8 @@ struct Subject<'a> {
     offset: u64,
     line_hash: u128,
     seq: Option<u64>,
-    kind: Option<String>,
-    agent: Option<AgentId>,
+    kind: Option<Arc<str>>,
+    agent: Option<Arc<AgentId>>,
 }
 
 impl<const N: usize> Reporter<'_, N> {
@@ -121,7 +122,7 @@ impl<const N: usize> Reporter<'_, N> {
             offset: place.line.offset,
             line_hash: place.line_hash(),
             seq: record.seq,
-            kind: record.kind.map(|kind| kind.decode().into_owned()),
+            kind: record.kind.map(|kind| Arc::from(kind.decode())),
             agent: declared_agent(record),
         };
         let mut all: Vec<Draft> = record.faults.clone();
@@ -180,8 +181,8 @@ impl<const N: usize> Reporter<'_, N> {
             offset: pending.offset,
             line_hash: pending.line_hash,
             seq: pending.seq,
-            kind: Some("task.bound".to_owned()),
-            agent: pending.agent.as_deref().cloned(),
+            kind: Some("task.bound".into()),
+            agent: pending.agent.clone(),
         };
         self.report(&subject, resumed::never_came(), None);
     }
