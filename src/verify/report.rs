@@ -144,12 +144,12 @@ impl<const N: usize> Reporter<'_, N> {
     }
 
     /// Reports a line that is no record.
-    pub(crate) fn broken(&mut self, place: &Place<'_>, broken: Broken) {
+    pub(crate) fn broken(&mut self, place: &Place<'_>, broken: Broken, trace: &Arc<str>) {
         if !self.filter.allows(Code::Structure) {
             return;
         }
         let subject = Subject {
-            trace: &place.source.name,
+            trace,
             source: place.source,
             line: place.line.number,
             offset: place.line.offset,

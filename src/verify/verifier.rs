@@ -174,16 +174,13 @@ impl Verifier {
                 counts,
                 reports,
             }
-            .broken(place, broken);
+            .broken(place, broken, &place.source.name);
             return;
         }
         let name = &place.source.name;
         self.open_if_new(name, reports);
-        let state = &mut self
-            .traces
-            .find(name, self.now)
-            .expect("opened just now")
-            .state;
+        let trace = self.traces.find(name, self.now).expect("opened just now");
+        let state = &mut trace.state;
         state.records += 1;
         let counts = [&mut self.totals.counts, &mut state.rare().counts];
         Reporter {
@@ -191,7 +188,7 @@ impl Verifier {
             counts,
             reports,
         }
-        .broken(place, broken);
+        .broken(place, broken, &trace.name);
     }
 
     /// A source has ended. Without a trace key, so has its trace.
