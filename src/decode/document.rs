@@ -156,6 +156,18 @@ impl Faults {
         );
     }
 
+    /// Notes that the schema knows no such member; once, however often it is there.
+    #[cold]
+    fn unknown(&mut self, at: &Path) {
+        let pointer = at.render();
+        if self.drafts.len() < MAX_FAULTS && self.drafts.iter().any(|d| d.pointer == pointer) {
+            return;
+        }
+        let message = format!("{} is no member that the schema defines", at.label());
+        let detail = "a reader that is not strict ignores it".to_owned();
+        self.note(Code::Structure, at, message, Some(detail));
+    }
+
     /// Notes that a required member is not there.
     pub(crate) fn missing(&mut self, at: &Path, expected: &str) {
         self.structure(at, format_args!("{} is missing", at.label()), expected);
@@ -254,15 +266,14 @@ impl<'a> Document<'a> {
         self.faults.structure(
             at,
             message,
-            "it once; two readers could disagree about the record",
+            "it once; two readers could disagree about which one counts",
         );
     }
 
     /// Passes a member that the document does not describe.
     pub(crate) fn unknown(&mut self, at: &Path) -> Read<()> {
         if self.faults.strict {
-            let message = format!("{} is not a member of this document", at.label());
-            self.faults.structure(at, message, "");
+            self.faults.unknown(at);
         }
         self.reader.skip().map(drop)
     }
