@@ -272,6 +272,17 @@ pub enum Report {
     Evicted(TraceEnd),
 }
 
+impl Report {
+    /// The finding, if it is one.
+    #[must_use]
+    pub fn into_finding(self) -> Option<Finding> {
+        match self {
+            Report::Finding(finding) => Some(*finding),
+            Report::Closed(_) | Report::Evicted(_) => None,
+        }
+    }
+}
+
 /// What became of a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceEnd {

@@ -32,6 +32,11 @@ pub struct Line<'a> {
 
 const BOM: &[u8] = b"\xEF\xBB\xBF";
 
+/// A whole text without the one BOM that it may begin with.
+pub(crate) fn without_bom(text: &[u8]) -> &[u8] {
+    text.strip_prefix(BOM).unwrap_or(text)
+}
+
 impl Framer {
     /// A framer at the start of a source, for lines of up to `max_line_bytes` without their end.
     #[must_use]
