@@ -132,6 +132,12 @@ pub enum Outcome {
 }
 
 impl Matching {
+    /// Whether the requirements are well formed and empty, which any agent satisfies.
+    #[must_use]
+    pub fn asks_nothing(&self) -> bool {
+        self.matches.is_empty() && is_usable(&self.requirements_findings)
+    }
+
     /// Whether both documents are free of errors and every predicate is satisfied.
     #[must_use]
     pub fn holds(&self) -> bool {
@@ -491,6 +497,11 @@ mod tests {
         };
         assert!(holds("{}", &declared));
         assert!(holds(r#"{"tools":null}"#, &declared));
+        let asks_nothing = |required: &str| {
+            match_documents(named(required.as_bytes()), named(b"1")).asks_nothing()
+        };
+        assert!(asks_nothing(r#"{"session":"s"}"#));
+        assert!(!asks_nothing(r#"{"tools":["t"]}"#) && !asks_nothing("["));
         assert!(!holds(r#"{"v":"2"}"#, &declared));
         assert!(!holds("[]", &declared));
         assert!(!holds("{}", "{}"));
