@@ -6,6 +6,7 @@ mod document;
 mod explain;
 mod man;
 mod match_documents;
+mod vectors;
 
 use std::io::{self, Write};
 
@@ -24,10 +25,7 @@ pub(crate) fn run(command: Command) -> Status {
             requirements,
             declaration,
         } => match_documents::run(&requirements, &declaration, &Environment::of_process()),
-        Command::Vectors { .. } => {
-            complain(format_args!("error: this subcommand is not there yet"));
-            Status::Failure
-        }
+        Command::Vectors { dir } => vectors::run(&dir),
     }
 }
 
