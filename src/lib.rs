@@ -1,6 +1,7 @@
 //! Streaming verification of A3 Capability Schema traces.
 
 pub mod decode;
+pub mod documents;
 pub mod event;
 pub mod explain;
 pub mod filter;

@@ -87,16 +87,28 @@ impl Traces {
         }
         let slot = self.slot(index);
         slot.last_used = now;
-        Entered { trace: &mut slot.trace, is_new, evicted }
+        Entered {
+            trace: &mut slot.trace,
+            is_new,
+            evicted,
+        }
     }
 
     fn open(&mut self, name: &str) -> (u32, Option<Trace>) {
         let is_full = self.len() >= self.max_open.get();
         let evicted = is_full.then(|| self.remove_at(self.oldest));
         let name: Arc<str> = Arc::from(name);
-        let trace = Trace { name: Arc::clone(&name), state: TraceState::default() };
+        let trace = Trace {
+            name: Arc::clone(&name),
+            state: TraceState::default(),
+        };
         let last_used = Duration::ZERO;
-        let slot = Some(Box::new(Slot { trace, last_used, older: NONE, newer: NONE }));
+        let slot = Some(Box::new(Slot {
+            trace,
+            last_used,
+            older: NONE,
+            newer: NONE,
+        }));
         let index = match self.free.pop() {
             Some(index) => {
                 self.slots[index as usize] = slot;

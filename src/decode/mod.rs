@@ -98,7 +98,10 @@ pub(crate) fn record<'a>(
     line: &'a [u8],
     trace_key: Option<&JsonPointer>,
 ) -> Result<Record<'a>, Malformed> {
-    let mut document = Document { reader: Reader::new(line)?, faults: Faults::new(false) };
+    let mut document = Document {
+        reader: Reader::new(line)?,
+        faults: Faults::new(false),
+    };
     match read_record(&mut document, trace_key) {
         Ok(Some(mut record)) => {
             record.dropped_faults = document.faults.dropped;
@@ -107,7 +110,10 @@ pub(crate) fn record<'a>(
         }
         Ok(None) => {
             let at = line.len() - line.trim_ascii_start().len();
-            Err(Malformed { at, why: Why::NotAnObject })
+            Err(Malformed {
+                at,
+                why: Why::NotAnObject,
+            })
         }
         Err(Refused) => Err(document.reader.malformed()),
     }

@@ -67,16 +67,14 @@ impl Why {
             Why::Colon => "expected `:` after a member name",
             Why::CommaOrBrace => "expected `,` or `}` after a member",
             Why::CommaOrBracket => "expected `,` or `]` after an entry",
-            Why::Trailing => "expected nothing after the value",
+            Why::Trailing => "more text follows the value",
             Why::Control => "a control character in a string must be escaped",
-            Why::Escape => {
-                "no such escape; expected one of \\\" \\\\ \\/ \\b \\f \\n \\r \\t \\uXXXX"
-            }
+            Why::Escape => "expected one of the escapes \\\" \\\\ \\/ \\b \\f \\n \\r \\t \\uXXXX",
             Why::Surrogate => "a lone surrogate escape makes no Unicode character",
             Why::Number => "not a JSON number",
-            Why::Utf8 => "not UTF-8",
+            Why::Utf8 => "a byte that is not UTF-8",
             Why::Depth => "nested deeper than 1024 levels",
-            Why::NotAnObject => "expected a JSON object",
+            Why::NotAnObject => "JSON, but no object",
         }
     }
 }
@@ -100,7 +98,11 @@ impl<'a> JsonStr<'a> {
     /// The string that it spells.
     #[must_use]
     pub fn decode(self) -> Cow<'a, str> {
-        if self.escaped { Cow::Owned(scan::unescape(self.raw)) } else { Cow::Borrowed(self.raw) }
+        if self.escaped {
+            Cow::Owned(scan::unescape(self.raw))
+        } else {
+            Cow::Borrowed(self.raw)
+        }
     }
 
     /// The string, where it is written without escapes.
@@ -125,7 +127,11 @@ impl<'a> JsonStr<'a> {
 impl PartialEq<str> for JsonStr<'_> {
     #[inline]
     fn eq(&self, other: &str) -> bool {
-        if self.escaped { self.decode() == other } else { self.raw == other }
+        if self.escaped {
+            self.decode() == other
+        } else {
+            self.raw == other
+        }
     }
 }
 
@@ -179,14 +185,25 @@ impl<'a> Reader<'a> {
     pub(crate) fn new(line: &'a [u8]) -> Result<Self, Malformed> {
         match simdutf8::basic::from_utf8(line) {
             Ok(text) => Ok(Reader::over(text, 0)),
-            Err(_) => Err(Malformed { at: first_invalid(line), why: Why::Utf8 }),
+            Err(_) => Err(Malformed {
+                at: first_invalid(line),
+                why: Why::Utf8,
+            }),
         }
     }
 
     /// A reader over a value that another reader has passed, at that value's depth.
     pub(crate) fn over(text: &'a str, depth: usize) -> Self {
-        let malformed = Malformed { at: 0, why: Why::Value };
-        Reader { text, pos: 0, depth, malformed }
+        let malformed = Malformed {
+            at: 0,
+            why: Why::Value,
+        };
+        Reader {
+            text,
+            pos: 0,
+            depth,
+            malformed,
+        }
     }
 
     /// What was refused.
@@ -364,7 +381,10 @@ impl<'a> Reader<'a> {
         let start = self.pos + 1;
         if let Some(end) = scan::short_string_end(self.bytes(), start) {
             self.pos = end + 1;
-            return Ok(JsonStr { raw: &self.text[start..end], escaped: false });
+            return Ok(JsonStr {
+                raw: &self.text[start..end],
+                escaped: false,
+            });
         }
         self.long_string_here(start)
     }
@@ -374,7 +394,10 @@ impl<'a> Reader<'a> {
         match scan::string_end(self.bytes(), start) {
             Ok((end, escaped)) => {
                 self.pos = end + 1;
-                Ok(JsonStr { raw: &self.text[start..end], escaped })
+                Ok(JsonStr {
+                    raw: &self.text[start..end],
+                    escaped,
+                })
             }
             Err(malformed) => self.refuse_at(malformed),
         }

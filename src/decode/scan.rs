@@ -49,14 +49,20 @@ pub(super) fn short_string_end(bytes: &[u8], start: usize) -> Option<usize> {
 /// `bytes` where there is none.
 #[inline]
 fn next_special(bytes: &[u8], mut pos: usize) -> usize {
-    while let Some(chunk) = bytes.get(pos..).and_then(|rest| rest.first_chunk::<CHUNK>()) {
+    while let Some(chunk) = bytes
+        .get(pos..)
+        .and_then(|rest| rest.first_chunk::<CHUNK>())
+    {
         if let Some(index) = specials::first(chunk) {
             return pos + index;
         }
         pos += CHUNK;
     }
     let rest = bytes.get(pos..).unwrap_or_default();
-    pos + rest.iter().position(|&b| b < 0x20 || b == b'"' || b == b'\\').unwrap_or(rest.len())
+    pos + rest
+        .iter()
+        .position(|&b| b < 0x20 || b == b'"' || b == b'\\')
+        .unwrap_or(rest.len())
 }
 
 /// Passes the escape whose backslash is at `pos`.

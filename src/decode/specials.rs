@@ -67,7 +67,9 @@ mod tests {
     use super::*;
 
     fn naive(chunk: &[u8; CHUNK]) -> Option<usize> {
-        chunk.iter().position(|&byte| byte < 0x20 || byte == b'"' || byte == b'\\')
+        chunk
+            .iter()
+            .position(|&byte| byte < 0x20 || byte == b'"' || byte == b'\\')
     }
 
     fn assert_right(chunk: &[u8; CHUNK]) {
@@ -100,7 +102,11 @@ mod tests {
                 state ^= state << 17;
                 // Mostly harmless bytes, so that the first special one may be anywhere.
                 let byte = (state >> 32) as u8;
-                if state.is_multiple_of(16) { byte } else { byte | 0x60 }
+                if state.is_multiple_of(16) {
+                    byte
+                } else {
+                    byte | 0x60
+                }
             });
             assert_right(&chunk);
         }

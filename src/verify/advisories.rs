@@ -97,13 +97,20 @@ fn fits_in_order(
 /// Whether no name is in both lists; `false` also where a name is written with escapes, which
 /// takes decoding to tell.
 fn are_disjoint(left: &[JsonStr<'_>], right: &[JsonStr<'_>]) -> bool {
-    let (few, many) = if left.len() < right.len() { (left, right) } else { (right, left) };
+    let (few, many) = if left.len() < right.len() {
+        (left, right)
+    } else {
+        (right, left)
+    };
     let mut table = HashSet::with_capacity_and_hasher(few.len(), RandomState::default());
     for name in few {
-        let Some(name) = name.plain() else { return false };
+        let Some(name) = name.plain() else {
+            return false;
+        };
         table.insert(name);
     }
-    many.iter().all(|name| name.plain().is_some_and(|name| !table.contains(name)))
+    many.iter()
+        .all(|name| name.plain().is_some_and(|name| !table.contains(name)))
 }
 
 /// What does not fit, in words.
@@ -152,25 +159,25 @@ fn misfits(
                 candidate: false,
                 chosen: true,
                 ..
-            } => "is chosen and no candidate",
+            } => "is chosen but no candidate",
             Seen {
                 candidate: false,
                 failed: true,
                 ..
-            } => "has failed and is no candidate",
+            } => "failed but is no candidate",
             Seen {
                 candidate: false, ..
-            } => "is scored and no candidate",
+            } => "is scored but no candidate",
             Seen {
                 failed: true,
                 scored: true,
                 ..
-            } => "has both failed and a score",
+            } => "failed and has a score",
             Seen {
                 failed: false,
                 scored: false,
                 ..
-            } => "has neither failed nor a score",
+            } => "neither failed nor has a score",
             _ => continue,
         };
         misfits.push(format!("`{}` {problem}", quoted(name)));
@@ -195,7 +202,10 @@ pub(crate) fn failed_predicates(
     // spelling from then on.
     let mut known: Vec<JsonStr<'_>> = Vec::new();
     for (index, entry) in &failed.entries {
-        let Some(predicate) = entry.predicate.filter(|predicate| !known.contains(predicate)) else {
+        let Some(predicate) = entry
+            .predicate
+            .filter(|predicate| !known.contains(predicate))
+        else {
             continue;
         };
         let text = predicate.decode();

@@ -329,11 +329,8 @@ fn trace_end(trace: Trace) -> TraceEnd {
 }
 
 fn findings(reports: Vec<Report>) -> Vec<Finding> {
-    let finding = |report| match report {
-        Report::Finding(finding) => Some(*finding),
-        _ => None,
-    };
-    reports.into_iter().filter_map(finding).collect()
+    let findings = reports.into_iter().filter_map(Report::into_finding);
+    findings.collect()
 }
 
 /// White space as JSON has it, and nothing else (R1).
