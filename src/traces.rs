@@ -257,10 +257,7 @@ mod tests {
         let mut traces = traces(3, &[&a, &b]);
         assert_ne!(kept_name(&a), kept_name(&b));
         assert!(kept_name(&a).len() <= MAX_NAME_BYTES);
-        assert!(
-            traces
-                .find(&a, NOW)
-                .is_some_and(|trace| trace.name.starts_with("éé"))
-        );
+        assert!(traces.enter(&a, NOW).trace.name.starts_with("éé"));
+        assert!(!traces.enter(&a, NOW).is_new);
     }
 }

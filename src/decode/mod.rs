@@ -1,4 +1,4 @@
-//! From the bytes of one line to a [`Record`]: what can be read of it, and what is malformed.
+//! From the bytes of one line to a record: what can be read of it, and what is malformed.
 //!
 //! A record is read in one pass. Only where `content` comes before `kind` it is passed first and
 //! read afterwards, once it is known whether anybody reads it.
