@@ -272,7 +272,7 @@ fn read<'a, T>(
     };
     match read {
         Ok(faults) => reporter.document(&place, faults),
-        Err(broken) => reporter.broken(&place, broken),
+        Err(broken) => reporter.broken(&place, broken, &place.source.name),
     }
     let findings = reports.into_iter().filter_map(Report::into_finding);
     (value, findings.collect())

@@ -8,6 +8,7 @@ use tracecheck::event::{SourceState, Summary};
 use tracecheck::{Framer, Options, Report, Severity, Source, Verifier};
 
 use crate::config::{Config, Format};
+use crate::emit::sanitise::visible;
 use crate::emit::{self, Emitter};
 use crate::exit::Outcome;
 use crate::progress::{Beside, Progress};
@@ -19,6 +20,9 @@ const CHANNEL_MESSAGES: usize = 4;
 
 /// How often idle traces are looked for while nothing comes.
 const IDLE_CHECK: Duration = Duration::from_millis(250);
+
+/// Longest name of a source in a diagnostic; no path can be longer.
+const MAX_NAME_CHARS: usize = 4096;
 
 /// Verifies everything that the configuration names.
 pub(crate) fn run(config: &Config) -> Outcome {
@@ -129,6 +133,7 @@ impl<'c> Run<'c> {
     /// Says what of the input could not be found.
     fn announce(&mut self, expansion: &Expansion) -> io::Result<()> {
         for name in &expansion.empty {
+            let name = visible(name, MAX_NAME_CHARS);
             tracing::warn!("{name}: no traces there (*.jsonl, *.ndjson, or what the glob matches)");
         }
         expansion
@@ -239,7 +244,7 @@ impl<'c> Run<'c> {
             None => format!("cannot open: {error}"),
         };
         if self.config.format == Format::Json {
-            tracing::error!("{name}: {message}");
+            tracing::error!("{}: {message}", visible(name, MAX_NAME_CHARS));
         }
         self.output
             .emitter

@@ -337,6 +337,7 @@ impl<T: fmt::Display> fmt::Display for Painted<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Arc;
     use tracecheck::finding::{AgentId, FindingId};
 
     fn text(color: bool, events: &[Event<'_>]) -> String {
@@ -364,10 +365,10 @@ mod tests {
             kind: Some("task.bound".into()),
             pointer: "/content/scheduling/requirements/clearances/1".into(),
             predicate: Some("clearance:refunds.issue".into()),
-            agent: Some(AgentId {
+            agent: Some(Arc::new(AgentId {
                 name: "order-analyst".into(),
                 namespace: "support".into(),
-            }),
+            })),
             rule: "7.5",
             id: FindingId(1),
         }
@@ -506,10 +507,10 @@ error[E_CLEARANCE_UNMET]: the line is not valid JSON
             source: "a\u{2028}b.jsonl".into(),
             kind: Some("task.bound\u{1b}]0;x\u{7}".into()),
             pointer: "/con\ttent/\u{feff}".into(),
-            agent: Some(AgentId {
+            agent: Some(Arc::new(AgentId {
                 name: "n\u{7f}".into(),
                 namespace: "\u{2066}s".into(),
-            }),
+            })),
             ..clearance()
         };
         assert_eq!(
@@ -535,12 +536,12 @@ error[E_CLEARANCE_UNMET]: the line is not valid JSON
             value: Some(long.clone()),
             trace: format!("t{long}").into(),
             source: long.clone().into(),
-            kind: Some(long.clone()),
+            kind: Some(long.clone().into()),
             pointer: long.clone(),
-            agent: Some(AgentId {
+            agent: Some(Arc::new(AgentId {
                 name: long.clone(),
                 namespace: long,
-            }),
+            })),
             ..clearance()
         };
         let text = text(false, &[Event::Finding(&finding)]);

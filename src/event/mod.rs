@@ -264,7 +264,7 @@ fn write_finding(object: &mut ObjectWriter<'_>, finding: &Finding) {
     object.text_or_null("kind", finding.kind.as_deref());
     object.text("pointer", &finding.pointer);
     object.text_or_null("predicate", finding.predicate.as_deref());
-    match &finding.agent {
+    match finding.agent.as_deref() {
         Some(AgentId { name, namespace }) => object.object("agent", |agent| {
             agent.text("name", name);
             agent.text("namespace", namespace);

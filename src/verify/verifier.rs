@@ -174,7 +174,7 @@ impl Verifier {
                 counts,
                 reports,
             }
-            .broken(place, broken);
+            .broken(place, broken, &place.source.name);
             return;
         }
         let trace = self.traces.enter(&place.source.name, self.now);
@@ -186,7 +186,7 @@ impl Verifier {
             counts,
             reports,
         }
-        .broken(place, broken);
+        .broken(place, broken, &trace.name);
     }
 
     /// A source has ended. Without a trace key, so has its trace.
