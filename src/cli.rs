@@ -217,7 +217,7 @@ pub(crate) enum Command {
     /// Run the conformance vectors in a directory
     ///
     /// Each NAME.jsonl in it and below is verified and compared with NAME.expected.json. The exit
-    /// status is 1 if one differs.
+    /// status is 1 if one differs or a file belongs to no vector, and 2 if there are no vectors.
     Vectors {
         /// Look for vectors in this directory and below
         ///
@@ -267,8 +267,8 @@ pub(crate) struct CheckOptions {
 
     /// Write the usable document, and the findings to standard error
     ///
-    /// The document itself, as far as it could be read, goes to standard output. Default: findings
-    /// only, to standard output.
+    /// A document without errors goes to standard output as it was given; one with errors does not.
+    /// Default: findings only, to standard output.
     #[arg(long)]
     pub(crate) print: bool,
 

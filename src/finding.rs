@@ -234,7 +234,8 @@ pub struct Finding {
     /// The agent of the declaration, where known.
     pub agent: Option<Arc<AgentId>>,
     /// The step of section 7: `7.2` to `7.7`; `7` for what it takes for granted; `6` for what
-    /// section 6 asks a runtime to record and no step checks.
+    /// section 6 asks a runtime to record and no step checks; `3` or `4`, the section that describes
+    /// it, for a document that stands in no trace.
     pub rule: &'static str,
     /// Identifies the finding for good.
     pub id: FindingId,
@@ -270,6 +271,17 @@ pub enum Report {
     Closed(TraceEnd),
     /// A trace was given up because too many were open.
     Evicted(TraceEnd),
+}
+
+impl Report {
+    /// The finding, if it is one.
+    #[must_use]
+    pub fn into_finding(self) -> Option<Finding> {
+        match self {
+            Report::Finding(finding) => Some(*finding),
+            Report::Closed(_) | Report::Evicted(_) => None,
+        }
+    }
 }
 
 /// What became of a trace.

@@ -154,8 +154,8 @@ fn member_order(text: &str) -> Vec<String> {
 fn example_finding() -> Finding {
     Finding {
         code: Code::ClearanceUnmet,
-        message: "the declaration does not list clearance `refunds.issue`".into(),
-        detail: Some("it lists `orders.read`".into()),
+        message: "the agent does not hold clearance `refunds.issue`".into(),
+        detail: Some("the declaration's `clearances`: orders.read".into()),
         value: Some("\"refunds.issue\"".into()),
         trace: "traces/refund.jsonl".into(),
         source: "traces/refund.jsonl".into(),
@@ -482,7 +482,7 @@ fn hostile() -> impl Strategy<Value = String> {
 prop_compose! {
     fn arbitrary_finding()(
         code in proptest::sample::select(Code::ALL),
-        rule in proptest::sample::select(vec!["6", "7", "7.2", "7.7"]),
+        rule in proptest::sample::select(vec!["3", "6", "7", "7.2", "7.7"]),
         message in hostile(),
         detail in proptest::option::of(hostile()),
         value in proptest::option::of(hostile()),

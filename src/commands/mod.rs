@@ -1,12 +1,17 @@
 //! The subcommands: whatever is not verifying traces.
 
+mod check;
 mod completions;
+mod document;
 mod explain;
 mod man;
+mod match_documents;
+mod vectors;
 
 use std::io::{self, Write};
 
 use crate::cli::Command;
+use crate::config::Environment;
 use crate::exit::Status;
 
 /// Carries a subcommand out.
@@ -15,11 +20,12 @@ pub(crate) fn run(command: Command) -> Status {
         Command::Explain { code } => print(|out| explain::write(out, code)),
         Command::Completions { shell } => print(|out| completions::write(out, shell)),
         Command::Man => print(|out| man::write(out)),
-        // TODO(merge): these need the verifier.
-        Command::Check(_) | Command::Match { .. } | Command::Vectors { .. } => {
-            complain(format_args!("error: this subcommand is not there yet"));
-            Status::Failure
-        }
+        Command::Check(options) => check::run(&options, &Environment::of_process()),
+        Command::Match {
+            requirements,
+            declaration,
+        } => match_documents::run(&requirements, &declaration, &Environment::of_process()),
+        Command::Vectors { dir } => vectors::run(&dir),
     }
 }
 
@@ -31,18 +37,21 @@ pub(crate) fn complain(message: std::fmt::Arguments<'_>) {
 /// Writes to standard output. That its reader has seen enough is success.
 fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Status {
     let mut out = io::BufWriter::new(io::stdout().lock());
-    match write(&mut out).and_then(|()| out.flush()) {
-        Ok(()) => Status::Success,
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
-            // The buffer would try once more when dropped, and a second time is no better.
-            let _ = out.into_parts();
-            Status::Success
-        }
-        Err(error) => {
-            complain(format_args!(
-                "error: cannot write to standard output: {error}"
-            ));
+    let written = write(&mut out).and_then(|()| out.flush());
+    if written.is_err() {
+        // The buffer would try once more when dropped, and a second time is no better.
+        let _ = out.into_parts();
+    }
+    finish_output(written, Status::Success)
+}
+
+/// The status of a command whose output was `written`, and whose work came to `status`.
+fn finish_output(written: io::Result<()>, status: Status) -> Status {
+    match written {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            complain(format_args!("error: cannot write the output: {error}"));
             Status::Failure
         }
+        _ => status,
     }
 }

@@ -16,7 +16,7 @@ use super::{Config, ConfigError, Environment, Fault, Input};
 use crate::cli::{OutputOptions, RunOptions};
 
 /// Holds a placement among a hundred thousand candidates.
-const DEFAULT_RECORD_BYTES: usize = 16 << 20;
+pub(crate) const DEFAULT_RECORD_BYTES: usize = 16 << 20;
 /// Below, no real record fits; above, one line could take the machine's memory.
 const RECORD_BYTES: RangeInclusive<u64> = 64..=1 << 30;
 /// A few hundred bytes each, so some hundred megabytes at the most.
@@ -202,7 +202,7 @@ impl Checker {
         let Given { value, place } = self.list("claim-pattern", typed, file);
         for pattern in &value {
             if let Err(error) = ClaimPatterns::new([pattern]) {
-                let expected = "a regular expression without look-around and back-references";
+                let expected = "one without look-around and back-references";
                 self.fault(&place, error.to_string(), expected);
             }
         }

@@ -17,6 +17,7 @@ use tracecheck::{ClaimPatterns, Filter};
 use tracing::level_filters::LevelFilter;
 
 use self::check::Checker;
+pub(crate) use self::check::DEFAULT_RECORD_BYTES;
 use self::file::FileOptions;
 use crate::cli::{ColorChoice, FailOn, FormatChoice, OutputOptions, RunOptions};
 

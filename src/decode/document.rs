@@ -150,11 +150,25 @@ impl Faults {
 
     /// Notes that a string is not one of those that are allowed.
     pub(crate) fn wrong_string(&mut self, at: &Path, found: &str, expected: &str) {
-        self.structure(
-            at,
-            format_args!("{} is {:?}", at.label(), quoted(found)),
-            expected,
-        );
+        let label = at.label();
+        if found.is_empty() {
+            self.structure(at, format_args!("{label} is the empty string"), expected);
+        } else {
+            let found = quoted(found);
+            self.structure(at, format_args!("{label} is {found:?}"), expected);
+        }
+    }
+
+    /// Notes that the schema knows no such member; once, however often it is there.
+    #[cold]
+    fn unknown(&mut self, at: &Path) {
+        let pointer = at.render();
+        if self.drafts.len() < MAX_FAULTS && self.drafts.iter().any(|d| d.pointer == pointer) {
+            return;
+        }
+        let message = format!("{} is no member that the schema defines", at.label());
+        let detail = "a reader that is not strict ignores it".to_owned();
+        self.note(Code::Structure, at, message, Some(detail));
     }
 
     /// Notes that a required member is not there.
@@ -264,15 +278,14 @@ impl<'a> Document<'a> {
         self.faults.structure(
             at,
             message,
-            "it once; two readers could disagree about the record",
+            "it once; two readers could disagree about which one counts",
         );
     }
 
     /// Passes a member that the document does not describe.
     pub(crate) fn unknown(&mut self, at: &Path) -> Read<()> {
         if self.faults.strict {
-            let message = format!("{} is not a member of this document", at.label());
-            self.faults.structure(at, message, "");
+            self.faults.unknown(at);
         }
         self.reader.skip().map(drop)
     }
@@ -282,9 +295,11 @@ impl<'a> Document<'a> {
         let found = self.reader.peek()?;
         let text = self.reader.skip()?;
         let message = match found {
-            Type::Number => format!("{} is the number {}", at.label(), quoted(text)),
             Type::Bool => format!("{} is {text}", at.label()),
-            Type::String => format!("{} is the string {}", at.label(), quoted(text)),
+            Type::Number | Type::String => {
+                let described = found.described();
+                format!("{} is {described}, {}", at.label(), quoted(text))
+            }
             _ => format!("{} is {}", at.label(), found.described()),
         };
         self.faults.structure(at, message, expected);
@@ -322,11 +337,13 @@ impl<'a> Document<'a> {
         Ok(())
     }
 
-    /// Reads a list's entries with `entry`.
+    /// Reads a list's entries with `entry`, but for those that `plain` can read: the ones that are
+    /// written as most are, and in which nothing is wrong (see [`Reader::attempt`]).
     pub(crate) fn list<T>(
         &mut self,
         at: &Path,
         expected: &str,
+        plain: impl Fn(&mut Reader<'a>) -> Option<T>,
         mut entry: impl FnMut(&mut Self, &Path) -> Read<Reading<T>>,
     ) -> Read<Reading<List<T>>> {
         if self.reader.peek()? != Type::List {
@@ -339,9 +356,13 @@ impl<'a> Document<'a> {
         self.reader.begin_list()?;
         let mut index = 0;
         while self.reader.next_entry(index == 0)? {
-            match entry(self, &at.index(index))? {
-                Reading::Value(value) => list.entries.push((index, value)),
-                _ => list.whole = false,
+            if let Some(value) = self.reader.attempt(&plain) {
+                list.entries.push((index, value));
+            } else {
+                match entry(self, &at.index(index))? {
+                    Reading::Value(value) => list.entries.push((index, value)),
+                    _ => list.whole = false,
+                }
             }
             index += 1;
         }
@@ -380,7 +401,7 @@ impl<'a> Document<'a> {
             Ok(value) => Ok(Reading::Value(value)),
             Err(_) if text == "-0" => Ok(Reading::Value(0)),
             Err(_) => {
-                let message = format!("{} is the number {}", at.label(), quoted(text));
+                let message = format!("{} is {}", at.label(), quoted(text));
                 self.faults.structure(at, message, INTEGER);
                 Ok(Reading::Unreadable)
             }

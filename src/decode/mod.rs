@@ -1,4 +1,4 @@
-//! From the bytes of one line to a [`Record`]: what can be read of it, and what is malformed.
+//! From the bytes of one line to a record: what can be read of it, and what is malformed.
 //!
 //! A record is read in one pass. Only where `content` comes before `kind` it is passed first and
 //! read afterwards, once it is known whether anybody reads it.
@@ -7,12 +7,13 @@ pub(crate) mod document;
 pub(crate) mod lookup;
 pub(crate) mod reader;
 mod scan;
+mod specials;
 mod trace_key;
 
 use std::mem;
 
 use document::{Document, Draft, Faults, Member, Need, Reading};
-use reader::{Read, Reader, Type};
+use reader::{Read, Reader, Refused, Type};
 
 pub use document::MAX_FAULTS;
 pub use reader::{JsonStr, MAX_DEPTH, Malformed, Why};
@@ -103,20 +104,38 @@ pub(crate) fn record<'a>(
         reader: Reader::new(line)?,
         faults: Faults::new(false),
     };
+    match read_record(&mut document, trace_key) {
+        Ok(Some(mut record)) => {
+            record.dropped_faults = document.faults.dropped;
+            record.faults = document.faults.drafts;
+            Ok(record)
+        }
+        Ok(None) => {
+            let at = line.len() - line.trim_ascii_start().len();
+            Err(Malformed {
+                at,
+                why: Why::NotAnObject,
+            })
+        }
+        Err(Refused) => Err(document.reader.malformed()),
+    }
+}
+
+/// Reads a record, all but its faults; `None` where the line is no object.
+fn read_record<'a>(
+    document: &mut Document<'a>,
+    trace_key: Option<&JsonPointer>,
+) -> Read<Option<Record<'a>>> {
     if document.reader.peek()? != Type::Object {
-        let at = line.len() - line.trim_ascii_start().len();
         document.reader.skip()?;
         document.reader.end()?;
-        return Err(Malformed {
-            at,
-            why: Why::NotAnObject,
-        });
+        return Ok(None);
     }
     let mut members = Members::new();
     let key_name = trace_key.map(|pointer| pointer.tokens()[0].as_str());
     document.members(|document, name| members.read(document, name, key_name))?;
     document.reader.end()?;
-    members.finish(document, trace_key)
+    members.finish(document, trace_key).map(Some)
 }
 
 /// The members of a record.
@@ -218,23 +237,22 @@ impl<'a> Members<'a> {
 
     fn finish(
         mut self,
-        mut document: Document<'a>,
+        document: &mut Document<'a>,
         trace_key: Option<&JsonPointer>,
-    ) -> Result<Record<'a>, Malformed> {
+    ) -> Read<Record<'a>> {
         document.demand(&ROOT.name("seq"), document::INTEGER, &mut self.seq);
         document.demand(&ROOT.name("kind"), KIND, &mut self.kind);
-        let body = self.body(&mut document)?;
+        let body = self.body(document)?;
         let key = trace_key.and_then(|pointer| {
-            let faults = &mut document.faults;
-            trace_key::trace_name(pointer, self.key, self.keys, faults)
+            trace_key::trace_name(pointer, self.key, self.keys, &mut document.faults)
         });
         Ok(Record {
+            body,
             seq: self.seq.reading.value().copied(),
             kind: self.kind.reading.value().copied(),
             key,
-            body,
-            dropped_faults: document.faults.dropped,
-            faults: document.faults.drafts,
+            faults: Vec::new(),
+            dropped_faults: 0,
         })
     }
 

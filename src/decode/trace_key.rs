@@ -78,15 +78,16 @@ fn name<'a>(text: &'a str, at: &Path, faults: &mut Faults) -> Option<Cow<'a, str
             }
             faults.structure(at, format_args!("{} is the empty string", at.label()), NAME);
         }
-        Type::Number if text == "-0" => return Some(Cow::Borrowed("0")),
-        Type::Number if !text.contains(['.', 'e', 'E']) => return Some(Cow::Borrowed(text)),
         Type::Number => {
+            let text = reader.skip().expect(valid);
+            if text == "-0" {
+                return Some(Cow::Borrowed("0"));
+            }
+            if !text.contains(['.', 'e', 'E']) {
+                return Some(Cow::Borrowed(text));
+            }
             let found = super::document::quoted(text);
-            faults.structure(
-                at,
-                format_args!("{} is the number {found}", at.label()),
-                NAME,
-            );
+            faults.structure(at, format_args!("{} is {found}", at.label()), NAME);
         }
         other => {
             faults.structure(

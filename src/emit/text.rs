@@ -1,13 +1,13 @@
 //! Text for people: a paragraph a finding, in the manner of a compiler.
 //!
 //! ```text
-//! error[E_CLEARANCE_UNMET]: the declaration does not list clearance `refunds.issue`
+//! error[E_CLEARANCE_UNMET]: the agent does not hold clearance `refunds.issue`
 //!   --> traces/refund.jsonl:3 (seq 3, task.bound, agent support/order-analyst)
 //!    |
 //!    | /content/scheduling/requirements/clearances/1
 //!    |     "refunds.issue"
 //!    |
-//!    = the declaration lists: orders.read, customers.read
+//!    = the declaration's `clearances`: orders.read, customers.read
 //!    = help: tracecheck explain E_CLEARANCE_UNMET
 //! ```
 //!
@@ -354,8 +354,8 @@ mod tests {
     fn clearance() -> Finding {
         Finding {
             code: Code::ClearanceUnmet,
-            message: "the declaration does not list clearance `refunds.issue`".into(),
-            detail: Some("the declaration lists: orders.read, customers.read".into()),
+            message: "the agent does not hold clearance `refunds.issue`".into(),
+            detail: Some("the declaration's `clearances`: orders.read, customers.read".into()),
             value: Some("\"refunds.issue\"".into()),
             trace: "traces/refund.jsonl".into(),
             source: "traces/refund.jsonl".into(),
@@ -395,13 +395,13 @@ mod tests {
     fn a_finding_is_a_paragraph() {
         assert_eq!(
             text(false, &[Event::Finding(&clearance())]),
-            r#"error[E_CLEARANCE_UNMET]: the declaration does not list clearance `refunds.issue`
+            r#"error[E_CLEARANCE_UNMET]: the agent does not hold clearance `refunds.issue`
   --> traces/refund.jsonl:3 (seq 3, task.bound, agent support/order-analyst)
    |
    | /content/scheduling/requirements/clearances/1
    |     "refunds.issue"
    |
-   = the declaration lists: orders.read, customers.read
+   = the declaration's `clearances`: orders.read, customers.read
    = help: tracecheck explain E_CLEARANCE_UNMET
 "#
         );
@@ -423,7 +423,7 @@ mod tests {
              \x1b[1;34m|\x1b[0m /content/scheduling/requirements/clearances/1\n   \
              \x1b[1;34m|\x1b[0m     \"refunds.issue\"\n   \
              \x1b[1;34m|\x1b[0m\n   \
-             \x1b[1;34m=\x1b[0m the declaration lists: orders.read, customers.read\n   \
+             \x1b[1;34m=\x1b[0m the declaration's `clearances`: orders.read, customers.read\n   \
              \x1b[1;34m=\x1b[0m \x1b[1mhelp\x1b[0m: tracecheck explain W_SEQ_GAP\n"
         );
         let coloured = text(true, &[Event::Finding(&clearance())]);
@@ -436,13 +436,13 @@ mod tests {
         let events = [&first, &second, &first, &second].map(Event::Finding);
         assert_eq!(
             text(false, &events),
-            r#"error[E_CLEARANCE_UNMET]: the declaration does not list clearance `refunds.issue`
+            r#"error[E_CLEARANCE_UNMET]: the agent does not hold clearance `refunds.issue`
   --> traces/refund.jsonl:3 (seq 3, task.bound, agent support/order-analyst)
    |
    | /content/scheduling/requirements/clearances/1
    |     "refunds.issue"
    |
-   = the declaration lists: orders.read, customers.read
+   = the declaration's `clearances`: orders.read, customers.read
    = help: tracecheck explain E_CLEARANCE_UNMET
 
 error[E_STRUCTURE]: the line is not valid JSON
@@ -450,13 +450,13 @@ error[E_STRUCTURE]: the line is not valid JSON
    |
    = help: tracecheck explain E_STRUCTURE
 
-error[E_CLEARANCE_UNMET]: the declaration does not list clearance `refunds.issue`
+error[E_CLEARANCE_UNMET]: the agent does not hold clearance `refunds.issue`
   --> traces/refund.jsonl:3 (seq 3, task.bound, agent support/order-analyst)
    |
    | /content/scheduling/requirements/clearances/1
    |     "refunds.issue"
    |
-   = the declaration lists: orders.read, customers.read
+   = the declaration's `clearances`: orders.read, customers.read
 
 error[E_STRUCTURE]: the line is not valid JSON
   --> traces/refund.jsonl:7
@@ -480,7 +480,7 @@ error[E_STRUCTURE]: the line is not valid JSON
         };
         assert_eq!(
             text(false, &[Event::Finding(&missing), Event::Finding(&line)]),
-            r#"error[E_CLEARANCE_UNMET]: the declaration does not list clearance `refunds.issue`
+            r#"error[E_CLEARANCE_UNMET]: the agent does not hold clearance `refunds.issue`
   --> traces/refund.jsonl:3 (trace order-4711, seq 3, task.bound, agent support/order-analyst)
    |
    | /content/scheduling/requirements/clearances/1

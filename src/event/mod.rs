@@ -71,14 +71,14 @@ pub enum Event<'a> {
     /// | `pointer` | string | JSON Pointer (RFC 6901) of the member; `""` for the whole line |
     /// | `predicate` | string or null | the predicate in question, as section 5 writes it |
     /// | `agent` | object or null | `name` and `namespace` of the declaration's agent |
-    /// | `rule` | string | the step of section 7, `7.2` to `7.7`; `7` or `6` outside of the steps |
+    /// | `rule` | string | the step of section 7, `7.2` to `7.7`; `7` or `6` outside of the steps; `3` or `4` for a document |
     /// | `id` | string | 32 hexadecimal digits: the same finding has the same `id` in every run |
     /// | `value` | string or null | excerpt of the member as it stands in the record, JSON as text |
     ///
     /// ```json
     /// {"event":"finding","time":"2026-03-01T09:30:00.250Z","severity":"error",
     /// "code":"E_CLEARANCE_UNMET",
-    /// "message":"the declaration does not list clearance `refunds.issue`; it lists `orders.read`",
+    /// "message":"the agent does not hold clearance `refunds.issue`; the declaration's `clearances`: orders.read",
     /// "trace":"traces/refund.jsonl","source":"traces/refund.jsonl","line":3,"offset":412,"seq":3,
     /// "kind":"task.bound","pointer":"/content/scheduling/requirements/clearances/1",
     /// "predicate":"clearance:refunds.issue",

@@ -60,7 +60,8 @@ impl<'a> Agent<'a> {
     }
 }
 
-/// Reads a reference to an agent: its name, or an object with `name` (R8).
+/// Reads a reference to an agent: its name, or an object with `name` (R8). Such an object may name
+/// the whole pair of section 3; the predicate is about the name alone.
 pub(crate) fn agent_reference<'a>(
     document: &mut Document<'a>,
     at: &Path,
@@ -74,6 +75,7 @@ pub(crate) fn agent_reference<'a>(
         "name" => document.member(at, Need::Required, NON_EMPTY, &mut name, |document, at| {
             document.non_empty(at, NON_EMPTY)
         }),
+        "namespace" => document.reader.skip().map(drop),
         _ => document.unknown(at),
     })?;
     document.demand(&at.name("name"), NON_EMPTY, &mut name);

@@ -21,7 +21,7 @@ mod judge;
 mod placement;
 mod reason;
 mod rejection;
-mod report;
+pub(crate) mod report;
 mod resumed;
 pub(crate) mod satisfaction;
 mod scope;

@@ -7,8 +7,8 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 use super::drafts::Drafts;
 use super::resumed;
 use super::state::Pending;
-use crate::decode::document::Draft;
-use crate::decode::{Body, Malformed, Record, lookup};
+use crate::decode::document::{Draft, Faults};
+use crate::decode::{Body, Malformed, Record, Why, lookup};
 use crate::filter::Filter;
 use crate::finding::{AgentId, Code, Counts, Finding, FindingId, Report, Source};
 use crate::framing::Line;
@@ -33,12 +33,14 @@ impl Place<'_> {
     }
 }
 
-/// A line that is no record, and an excerpt of it where it goes wrong.
+/// A line that is no record, or a text that is no document: why, and an excerpt of it where it
+/// goes wrong.
 #[derive(Debug)]
 pub(crate) struct Broken {
     message: String,
     detail: String,
     value: Option<String>,
+    rule: &'static str,
 }
 
 /// A line over the limit.
@@ -47,30 +49,63 @@ pub(crate) fn too_long(max_bytes: usize) -> Broken {
         message: format!("the line is longer than {max_bytes} bytes"),
         detail: "expected a record within the limit; --max-record-bytes sets it".to_owned(),
         value: None,
+        rule: "7",
     }
 }
 
 /// A line that is not JSON, or no object.
 pub(crate) fn not_json(malformed: Malformed, line: &[u8]) -> Broken {
+    Broken {
+        message: match malformed.why {
+            Why::NotAnObject => "the line is JSON, but no object".to_owned(),
+            Why::Depth => format!(
+                "the line is {}, from byte {}",
+                malformed.why.describe(),
+                malformed.at
+            ),
+            why => format!(
+                "the line is not valid JSON: at byte {}: {}",
+                malformed.at,
+                why.describe()
+            ),
+        },
+        detail: "expected one JSON object (RFC 8259, UTF-8) a line".to_owned(),
+        value: Some(excerpt_around(malformed.at, line)),
+        rule: "7",
+    }
+}
+
+/// A document that is not JSON. Most have many lines, so the place is told as editors do.
+pub(crate) fn no_document(malformed: Malformed, text: &[u8], rule: &'static str) -> Broken {
+    let before = &text[..malformed.at];
+    let line = before.iter().filter(|&&byte| byte == b'\n').count() + 1;
+    let start = before.iter().rposition(|&byte| byte == b'\n');
+    let column = String::from_utf8_lossy(&before[start.map_or(0, |at| at + 1)..])
+        .chars()
+        .count()
+        + 1;
+    let describe = malformed.why.describe();
+    let message = match malformed.why {
+        Why::Ends if text.trim_ascii().is_empty() => "the document is empty".to_owned(),
+        Why::Depth => format!("the document is {describe}, from line {line}, column {column}"),
+        _ => format!("the document is not valid JSON: at line {line}, column {column}: {describe}"),
+    };
+    Broken {
+        message,
+        detail: "expected one JSON object (RFC 8259, UTF-8)".to_owned(),
+        value: Some(excerpt_around(malformed.at, text)).filter(|excerpt| !excerpt.is_empty()),
+        rule,
+    }
+}
+
+fn excerpt_around(at: usize, text: &[u8]) -> String {
     const BEFORE: usize = 40;
     const AFTER: usize = 20;
-    let start = malformed.at.saturating_sub(BEFORE);
-    let end = line.len().min(malformed.at + AFTER);
+    let start = at.saturating_sub(BEFORE);
+    let end = text.len().min(at + AFTER);
     let dots = |cut: bool| if cut { "…" } else { "" };
-    let excerpt = String::from_utf8_lossy(&line[start..end]);
-    Broken {
-        message: format!(
-            "the line is no JSON object: at byte {}: {}",
-            malformed.at,
-            malformed.why.describe()
-        ),
-        detail: "expected one JSON object (RFC 8259, UTF-8) a line".to_owned(),
-        value: Some(format!(
-            "{}{excerpt}{}",
-            dots(start > 0),
-            dots(end < line.len())
-        )),
-    }
+    let excerpt = String::from_utf8_lossy(&text[start..end]);
+    format!("{}{excerpt}{}", dots(start > 0), dots(end < text.len()))
 }
 
 /// The agent of a placement's declaration, where both halves could be read.
@@ -109,6 +144,22 @@ struct Subject<'a> {
     agent: Option<Arc<AgentId>>,
 }
 
+impl<'a> Subject<'a> {
+    /// What is known of a line before any of it has been read.
+    fn unread(place: &Place<'a>) -> Self {
+        Subject {
+            trace: &place.source.name,
+            source: place.source,
+            line: place.line.number,
+            offset: place.line.offset,
+            line_hash: place.line_hash(),
+            seq: None,
+            kind: None,
+            agent: None,
+        }
+    }
+}
+
 impl<const N: usize> Reporter<'_, N> {
     /// Reports what is malformed in a record, and what the steps found.
     pub(crate) fn record(
@@ -120,51 +171,39 @@ impl<const N: usize> Reporter<'_, N> {
     ) {
         let subject = Subject {
             trace,
-            source: place.source,
-            line: place.line.number,
-            offset: place.line.offset,
-            line_hash: place.line_hash(),
             seq: record.seq,
             kind: record.kind.map(|kind| Arc::from(kind.decode())),
             agent: declared_agent(record),
+            ..Subject::unread(place)
         };
         let mut all: Vec<Draft> = record.faults.clone();
         tell_dropped(&mut all, record.dropped_faults);
         let mut found = drafts.list;
         tell_dropped(&mut found, drafts.dropped);
         all.append(&mut found);
-        let excerpts = (MAX_LOOKUP_BYTES / place.line.bytes.len().max(1)).clamp(1, MAX_EXCERPTS);
-        for (number, draft) in all.into_iter().enumerate() {
-            if !self.filter.allows(draft.code) {
-                continue;
-            }
-            let value = (number < excerpts)
-                .then(|| {
-                    lookup::excerpt(place.line.bytes, &draft.pointer, Finding::MAX_VALUE_BYTES)
-                })
-                .flatten();
-            self.report(&subject, draft, value);
-        }
+        self.report_all(&subject, place.line.bytes, all);
     }
 
-    /// Reports a line that is no record.
+    /// Reports what is malformed in a document that stands by itself.
+    pub(crate) fn document(&mut self, place: &Place<'_>, faults: Faults) {
+        let subject = Subject::unread(place);
+        let mut drafts = faults.drafts;
+        tell_dropped(&mut drafts, faults.dropped);
+        self.report_all(&subject, place.line.bytes, drafts);
+    }
+
+    /// Reports a line that is no record, or a text that is no document.
     pub(crate) fn broken(&mut self, place: &Place<'_>, broken: Broken, trace: &Arc<str>) {
         if !self.filter.allows(Code::Structure) {
             return;
         }
         let subject = Subject {
             trace,
-            source: place.source,
-            line: place.line.number,
-            offset: place.line.offset,
-            line_hash: place.line_hash(),
-            seq: None,
-            kind: None,
-            agent: None,
+            ..Subject::unread(place)
         };
         let draft = Draft {
             code: Code::Structure,
-            rule: "7",
+            rule: broken.rule,
             pointer: String::new(),
             predicate: None,
             message: broken.message,
@@ -189,6 +228,20 @@ impl<const N: usize> Reporter<'_, N> {
             agent: pending.agent.clone(),
         };
         self.report(&subject, resumed::never_came(), None);
+    }
+
+    /// Reports findings in `text`, each with an excerpt of the member that it is about.
+    fn report_all(&mut self, subject: &Subject<'_>, text: &[u8], drafts: Vec<Draft>) {
+        let excerpts = (MAX_LOOKUP_BYTES / text.len().max(1)).clamp(1, MAX_EXCERPTS);
+        for (number, draft) in drafts.into_iter().enumerate() {
+            if !self.filter.allows(draft.code) {
+                continue;
+            }
+            let value = (number < excerpts)
+                .then(|| lookup::excerpt(text, &draft.pointer, Finding::MAX_VALUE_BYTES))
+                .flatten();
+            self.report(subject, draft, value);
+        }
     }
 
     fn report(&mut self, subject: &Subject<'_>, draft: Draft, value: Option<String>) {
@@ -219,7 +272,10 @@ impl<const N: usize> Reporter<'_, N> {
 /// Says in the last finding that was kept how many more there were.
 fn tell_dropped(drafts: &mut [Draft], dropped: usize) {
     if let Some(last) = drafts.last_mut().filter(|_| dropped > 0) {
-        let more = format!("{dropped} more findings in this record are not listed");
+        let more = match dropped {
+            1 => "1 more finding is not listed".to_owned(),
+            several => format!("{several} more findings are not listed"),
+        };
         last.detail = Some(match last.detail.take() {
             Some(detail) => format!("{detail}; {more}"),
             None => more,

@@ -5,7 +5,6 @@ mod agreement;
 mod ids;
 mod json;
 mod mutated;
-mod neighbours;
 mod paths;
 
 #[path = "../support/generate.rs"]

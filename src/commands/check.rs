@@ -1,0 +1,106 @@
+//! `check KIND [FILE]`: what is wrong with one document.
+
+use std::io::{self, Write};
+use std::time::SystemTime;
+
+use tracecheck::documents::{self, is_usable};
+use tracecheck::finding::{Finding, Report};
+
+use super::document::DocumentFile;
+use super::{complain, finish_output};
+use crate::cli::{CheckOptions, DocumentKind};
+use crate::config::{self, Environment};
+use crate::emit::sanitise::visible;
+use crate::emit::{Emitter, Format};
+use crate::exit::Status;
+
+/// Checks a document, says what is wrong with it, and prints it if that is asked for.
+pub(super) fn run(options: &CheckOptions, environment: &Environment) -> Status {
+    let document = match DocumentFile::read(options.file.as_deref()) {
+        Ok(document) => document,
+        Err(problem) => {
+            complain(format_args!("error: {problem}"));
+            return Status::Failure;
+        }
+    };
+    let findings = documents::check(options.kind.into(), document.named(), options.strict);
+    let format = format(options, environment);
+    let (mut out, mut err) = (io::stdout().lock(), io::stderr().lock());
+    let written = if options.print {
+        // Findings first: a document with errors is not printed, and here is why.
+        let told = write_findings(&mut err, format, &findings);
+        told.and(write_document(
+            &mut out,
+            document.named().trimmed(),
+            &findings,
+        ))
+    } else {
+        write_findings(&mut out, format, &findings)
+            .and_then(|()| write_praise(&mut out, format, options.kind, &document, &findings))
+    };
+    let status = match is_usable(&findings) {
+        true => Status::Success,
+        false => Status::Findings,
+    };
+    finish_output(written, status)
+}
+
+impl From<DocumentKind> for documents::DocumentKind {
+    fn from(kind: DocumentKind) -> Self {
+        match kind {
+            DocumentKind::Requirements => documents::DocumentKind::Requirements,
+            DocumentKind::Declaration => documents::DocumentKind::Declaration,
+        }
+    }
+}
+
+/// How findings are written, by the stream that they go to.
+fn format(options: &CheckOptions, environment: &Environment) -> Format {
+    let stream = match options.print {
+        true => Environment {
+            stdout_is_terminal: environment.stderr_is_terminal,
+            ..*environment
+        },
+        false => *environment,
+    };
+    match options.output.resolve(&stream) {
+        (config::Format::Json, _) => Format::Json,
+        (config::Format::Text, color) => Format::Text { color, quiet: true },
+    }
+}
+
+fn write_findings(out: impl Write, format: Format, findings: &[Finding]) -> io::Result<()> {
+    let mut emitter = Emitter::new(out, format, false, SystemTime::now);
+    for finding in findings {
+        emitter.report(&Report::Finding(Box::new(finding.clone())))?;
+    }
+    emitter.flush()
+}
+
+/// Tells a person, who would wonder at silence, that nothing is wrong.
+fn write_praise(
+    out: &mut impl Write,
+    format: Format,
+    kind: DocumentKind,
+    document: &DocumentFile,
+    findings: &[Finding],
+) -> io::Result<()> {
+    if format == Format::Json || !findings.is_empty() {
+        return Ok(());
+    }
+    let what = match kind {
+        DocumentKind::Requirements => "a well-formed requirements document",
+        DocumentKind::Declaration => "a well-formed declaration",
+    };
+    writeln!(out, "{}: {what}", visible(document.named().name, 1_000))?;
+    out.flush()
+}
+
+fn write_document(out: &mut impl Write, text: &[u8], findings: &[Finding]) -> io::Result<()> {
+    if !is_usable(findings) {
+        return Ok(());
+    }
+    out.write_all(text)?;
+    out.write_all(b"\n")?;
+    out.flush()
+}
