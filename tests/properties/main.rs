@@ -5,6 +5,7 @@ mod agreement;
 mod ids;
 mod json;
 mod mutated;
+mod neighbours;
 mod paths;
 
 #[path = "../support/generate.rs"]
