@@ -7,9 +7,14 @@ mod json;
 mod mutated;
 mod neighbours;
 mod paths;
+#[cfg(feature = "cli")]
+mod program_paths;
 
 #[path = "../support/generate.rs"]
 mod generate;
+#[cfg(feature = "cli")]
+#[path = "../support/program.rs"]
+mod program;
 #[path = "../support/reference.rs"]
 mod reference;
 
