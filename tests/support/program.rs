@@ -157,6 +157,11 @@ impl Running {
         stdin.write_all(bytes.as_ref()).expect("the program reads");
     }
 
+    /// The program's standard input, to be written to beside reading what comes of it.
+    pub(crate) fn take_stdin(&mut self) -> ChildStdin {
+        self.stdin.take().expect("open")
+    }
+
     /// Closes the program's standard input.
     pub(crate) fn close(&mut self) {
         self.stdin = None;
