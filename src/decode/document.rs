@@ -316,9 +316,12 @@ impl<'a> Document<'a> {
         if self.reader.peek()? != Type::Object {
             return self.wrong_type::<()>(at, expected).map(|_| false);
         }
-        self.members(|document, name| {
-            let name = name.decode();
-            member(document, &name, &at.name(&name))
+        self.members(|document, name| match name.plain() {
+            Some(name) => member(document, name, &at.name(name)),
+            None => {
+                let name = name.decode();
+                member(document, &name, &at.name(&name))
+            }
         })?;
         Ok(true)
     }

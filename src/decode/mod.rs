@@ -69,7 +69,7 @@ pub(crate) enum Body<'a> {
     Submitted(Reading<Requirements<'a>>),
     /// The agent that the task was admitted to.
     Admitted(Reading<Agent<'a>>),
-    Bound(Box<Placement<'a>>),
+    Bound(Placement<'a>),
     /// The text of `reason`, where there is one that could be read.
     Rejected(Option<&'a str>),
 }
@@ -77,7 +77,7 @@ pub(crate) enum Body<'a> {
 /// What a `task.bound` says.
 #[derive(Debug)]
 pub(crate) struct Placement<'a> {
-    pub(crate) scheduling: Reading<Scheduling<'a>>,
+    pub(crate) scheduling: Reading<Box<Scheduling<'a>>>,
     pub(crate) resumed: Resumed<'a>,
 }
 
@@ -288,10 +288,10 @@ fn unreadable<'a>(kind: Kind) -> Body<'a> {
     match kind {
         Kind::Submitted => Body::Submitted(Reading::Unreadable),
         Kind::Admitted => Body::Admitted(Reading::Unreadable),
-        Kind::Bound => Body::Bound(Box::new(Placement {
+        Kind::Bound => Body::Bound(Placement {
             scheduling: Reading::Unreadable,
             resumed: Resumed::Missing,
-        })),
+        }),
         Kind::Rejected => Body::Rejected(None),
         Kind::Other => Body::Other,
     }
@@ -312,7 +312,7 @@ fn content<'a>(document: &mut Document<'a>, kind: Kind) -> Read<Option<Body<'a>>
     let body = match kind {
         Kind::Submitted => Body::Submitted(submitted(document, at)?),
         Kind::Admitted => Body::Admitted(admitted(document, at)?),
-        Kind::Bound => Body::Bound(Box::new(bound(document, at)?)),
+        Kind::Bound => Body::Bound(bound(document, at)?),
         Kind::Rejected => Body::Rejected(rejected(document, at)?),
         Kind::Other => unreachable!("the content of other kinds is passed"),
     };

@@ -60,7 +60,7 @@ pub(crate) enum ReferredKind<'a> {
 
 impl<'a> Scheduling<'a> {
     /// Reads a scheduling object.
-    pub(crate) fn read(document: &mut Document<'a>, at: &Path) -> Read<Reading<Self>> {
+    pub(crate) fn read(document: &mut Document<'a>, at: &Path) -> Read<Reading<Box<Self>>> {
         let mut members = Members::default();
         let found = document.object(at, SCHEDULING, |document, member, at| {
             members.read(document, member, at)
@@ -79,7 +79,7 @@ impl<'a> Scheduling<'a> {
             &mut members.declaration,
         );
         members.demand_explanation(document, at);
-        Ok(Reading::Value(members.scheduling()))
+        Ok(Reading::Value(Box::new(members.scheduling())))
     }
 }
 

@@ -9,6 +9,7 @@ use super::judge;
 use super::reason::ClaimPatterns;
 use super::report::{self, Broken, Place, Reporter};
 use super::resumed::Reference;
+use super::state::TraceState;
 use crate::decode::{self, Body, JsonStr, Record};
 use crate::filter::Filter;
 use crate::finding::{Counts, Finding, Report, Source, TraceEnd};
@@ -31,6 +32,8 @@ pub struct Options {
     pub claims: ClaimPatterns,
     /// Which codes are reported and counted.
     pub filter: Filter,
+    /// Whether the ends of traces in good order are reported.
+    pub trace_ends: bool,
     /// Whether a trace's first record is known to be its beginning. Where it is not, one with a
     /// `seq` above 1 that is no `task.submitted` makes the trace a partial one.
     pub whole_traces: bool,
@@ -45,6 +48,7 @@ impl Default for Options {
             max_traces: NonZeroUsize::new(1_000_000).expect("not zero"),
             claims: ClaimPatterns::default(),
             filter: Filter::default(),
+            trace_ends: false,
             whole_traces: true,
         }
     }
@@ -200,9 +204,13 @@ impl Verifier {
 
     /// Ends every trace: no record will come any more.
     pub fn end_all(&mut self, reports: &mut Vec<Report>) {
-        while let Some(trace) = self.traces.close_oldest() {
-            self.end(trace, reports);
-        }
+        let tell_ends = self.options.trace_ends;
+        let mut ending = Vec::new();
+        let is_heard = |state: &TraceState| tell_ends || state.has_pending();
+        self.traces.close_all(is_heard, |trace| ending.push(trace));
+        ending
+            .into_iter()
+            .for_each(|trace| self.end(trace, reports));
     }
 
     /// Sets the time, as monotonic time since any moment, and ends the traces that have been idle
@@ -300,7 +308,9 @@ impl Verifier {
                 .iter()
                 .for_each(|pending| reporter.never_explained(pending, &trace.name));
         }
-        reports.push(Report::Closed(trace_end(trace)));
+        if self.options.trace_ends {
+            reports.push(Report::Closed(trace_end(trace)));
+        }
     }
 }
 
