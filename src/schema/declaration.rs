@@ -1,5 +1,7 @@
 //! Declarations (section 3, R9), and whether one satisfies a predicate (section 5, R14).
 
+use std::collections::HashSet;
+
 use super::agent::{AGENT, Agent};
 use super::requirements::{Capability, capability, names};
 use super::{Predicate, PredicateKind, VERSION, clearance, latency_class, plain, schema_version};
@@ -86,6 +88,36 @@ impl<'a> Declaration<'a> {
         }
     }
 
+    /// What the lists hold, as the predicates that they satisfy.
+    pub(crate) fn held(&self) -> HashSet<Predicate<'_>> {
+        let named = |kind, list| values(list).map(move |name: &JsonStr<'a>| held(kind, *name, 0));
+        values(&self.capabilities)
+            .map(|&(name, version)| held(PredicateKind::Capability, name, version))
+            .chain(named(PredicateKind::Clearance, &self.clearances))
+            .chain(named(PredicateKind::Tool, &self.tools))
+            .chain(named(PredicateKind::Residency, &self.residency))
+            .collect()
+    }
+
+    /// [`Declaration::judge`] by what [`Declaration::held`] gave.
+    pub(crate) fn judge_by(
+        &self,
+        held: &HashSet<Predicate<'_>>,
+        predicate: &Predicate<'_>,
+    ) -> Verdict {
+        let otherwise = match predicate.kind {
+            PredicateKind::Capability => not_found(&self.capabilities),
+            PredicateKind::Clearance => not_found(&self.clearances),
+            PredicateKind::Tool => not_found(&self.tools),
+            PredicateKind::Residency => not_found(&self.residency),
+            _ => return self.judge(predicate),
+        };
+        match held.contains(predicate) {
+            true => Verdict::Satisfied,
+            false => otherwise,
+        }
+    }
+
     fn judge_agent(&self, satisfied: impl Fn(JsonStr<'a>) -> bool) -> Verdict {
         match self.agent_name() {
             Some(agent) => verdict(satisfied(agent)),
@@ -112,14 +144,15 @@ impl<'a> Declaration<'a> {
 
     /// Versions of the capability in question, or else every capability.
     fn capabilities_held(&self, name: &str) -> String {
-        let all = || self.capabilities.value().into_iter().flat_map(List::values);
+        let all = || values(&self.capabilities);
         let same = all().filter(|(n, _)| *n == *name);
         let versions: Vec<_> = same.map(|(_, version)| version.to_string()).collect();
         if !versions.is_empty() {
             return format!("the declaration has it at version {}", listed(&versions));
         }
-        let names: Vec<_> = all().map(|(n, v)| format!("{}/{v}", n.decode())).collect();
-        format!("the declaration's `capabilities`: {}", listed(&names))
+        let names = all().map(|(n, v)| format!("{}/{v}", n.decode()));
+        let names = listed_of(names.take(SHOWN), all().count());
+        format!("the declaration's `capabilities`: {names}")
     }
 }
 
@@ -127,8 +160,9 @@ fn list_held(member: &str, reading: &Reading<List<JsonStr<'_>>>) -> String {
     let Reading::Value(list) = reading else {
         return format!("the declaration has no `{member}`");
     };
-    let held: Vec<_> = list.values().map(|held| held.decode()).collect();
-    format!("the declaration's `{member}`: {}", listed(&held))
+    let held = list.values().take(SHOWN).map(|held| held.decode());
+    let held = listed_of(held, list.entries.len());
+    format!("the declaration's `{member}`: {held}")
 }
 
 fn value_held(member: &str, value: Option<JsonStr<'_>>) -> String {
@@ -141,25 +175,30 @@ fn value_held(member: &str, value: Option<JsonStr<'_>>) -> String {
     }
 }
 
+/// Most items that a message lists.
+const SHOWN: usize = 10;
+
 /// Up to ten of `items`, and how many more there are. One whose ends would not be seen is put in
 /// quotes.
 pub(crate) fn listed<T: AsRef<str>>(items: &[T]) -> String {
-    const SHOWN: usize = 10;
-    if items.is_empty() {
+    listed_of(items.iter().take(SHOWN), items.len())
+}
+
+/// The first of `total` items, as [`listed`] shows them.
+fn listed_of(first: impl Iterator<Item = impl AsRef<str>>, total: usize) -> String {
+    if total == 0 {
         return "none".to_owned();
     }
     let is_plain = |text: &str| {
         !text.is_empty() && !text.contains([',', ';']) && !text.contains(char::is_whitespace)
     };
-    let shown: Vec<_> = items
-        .iter()
-        .take(SHOWN)
+    let shown: Vec<String> = first
         .map(|item| match quoted(item.as_ref()) {
-            text if is_plain(&text) => text,
-            text => format!("{text:?}").into(),
+            text if is_plain(&text) => text.into_owned(),
+            text => format!("{text:?}"),
         })
         .collect();
-    match items.len() - shown.len() {
+    match total - shown.len() {
         0 => shown.join(", "),
         more => format!("{} and {more} more", shown.join(", ")),
     }
@@ -174,12 +213,31 @@ fn verdict(satisfied: bool) -> Verdict {
 }
 
 fn holds<T>(reading: &Reading<List<T>>, is_it: impl Fn(&T) -> bool) -> Verdict {
+    match values(reading).any(is_it) {
+        true => Verdict::Satisfied,
+        false => not_found(reading),
+    }
+}
+
+/// What it means that something is not among what could be read of a list.
+fn not_found<T>(reading: &Reading<List<T>>) -> Verdict {
     match reading {
         Reading::Absent => Verdict::Unmet,
         Reading::Unreadable => Verdict::Undecided,
-        Reading::Value(list) if list.values().any(is_it) => Verdict::Satisfied,
         Reading::Value(list) if list.whole => Verdict::Unmet,
         Reading::Value(_) => Verdict::Undecided,
+    }
+}
+
+fn values<T>(reading: &Reading<List<T>>) -> impl Iterator<Item = &T> {
+    reading.value().into_iter().flat_map(List::values)
+}
+
+fn held<'a>(kind: PredicateKind, name: JsonStr<'a>, version: u64) -> Predicate<'a> {
+    Predicate {
+        kind,
+        name: name.decode(),
+        version,
     }
 }
 

@@ -10,18 +10,28 @@ use crate::schema::declaration::{Declaration, Verdict};
 use crate::schema::requirements::Requirements;
 use crate::schema::{Predicate, PredicateKind};
 
+/// More predicates than these are looked up in a table of what is declared: one by one in its
+/// lists they would take the product of both lengths.
+const FEW: usize = 64;
+
 /// Judges each predicate once, at the first entry that asks for it.
 pub(crate) fn judge(
     requirements: &Requirements<'_>,
     declaration: &Declaration<'_>,
     drafts: &mut Drafts,
 ) {
+    let held = (requirements.asked.len() > FEW).then(|| declaration.held());
     let mut reported = HashSet::new();
     for asked in &requirements.asked {
         let predicate = &asked.predicate;
-        if declaration.judge(predicate) == Verdict::Unmet && reported.insert(predicate) {
+        let verdict = match &held {
+            Some(held) => declaration.judge_by(held, predicate),
+            None => declaration.judge(predicate),
+        };
+        let code = Code::unmet(predicate.kind);
+        if verdict == Verdict::Unmet && reported.insert(predicate) && drafts.has_room(code) {
             drafts.list.push(Draft {
-                code: Code::unmet(predicate.kind),
+                code,
                 rule: "7.5",
                 pointer: scheduling_path(|at| asked.pointer(&at.name("requirements"))),
                 predicate: Some(predicate.to_string()),
