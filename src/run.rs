@@ -200,7 +200,7 @@ impl<'c> Run<'c> {
             source,
             framer: Framer::new(self.config.max_record_bytes),
         });
-        Ok(())
+        self.flush()
     }
 
     /// Verifies what the source gave, and writes every finding before anything else is read.

@@ -282,8 +282,11 @@ impl<'a> Document<'a> {
     /// what is wrong inside its first value stands.
     #[cold]
     pub(crate) fn doubled(&mut self, at: &Path) {
-        let pointer = at.render();
-        self.faults.drafts.retain(|draft| draft.pointer != pointer);
+        // Where nothing more is noted nothing is replaced: a hostile record doubles a million.
+        if self.faults.drafts.len() < MAX_FAULTS {
+            let pointer = at.render();
+            self.faults.drafts.retain(|draft| draft.pointer != pointer);
+        }
         let message = format!("{} occurs twice in its object", at.label());
         self.faults.structure(
             at,
