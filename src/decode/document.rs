@@ -8,8 +8,10 @@ use std::mem;
 use super::reader::{JsonStr, Read, Reader, Type};
 use crate::finding::Code;
 use crate::pointer::Path;
+use crate::schema::known::KnownPair;
 
-/// Most faults that are noted of one record. A record within the size limit could hold millions,
+/// Most faults that are noted of one record, and most findings of a code that the steps add. A
+/// record within the size limit could hold millions,
 /// each of which would cost hundreds of bytes until it is written; the last one says how many
 /// more there were.
 pub const MAX_FAULTS: usize = 1000;
@@ -107,6 +109,16 @@ impl<T> Member<T> {
         }
     }
 
+    /// Takes note of the member without its value.
+    pub(crate) fn pass(&mut self) {
+        self.occurrences += 1;
+    }
+
+    /// Whether it came exactly once.
+    pub(crate) fn is_single(&self) -> bool {
+        self.occurrences == 1
+    }
+
     pub(crate) fn is_missing(&self) -> bool {
         self.occurrences == 0
     }
@@ -117,6 +129,8 @@ impl<T> Member<T> {
 pub(crate) struct Document<'a> {
     pub(crate) reader: Reader<'a>,
     pub(crate) faults: Faults,
+    /// The documents that the placements before repeated.
+    pub(crate) known: Option<&'a KnownPair>,
 }
 
 /// The faults of one record, and how they are noted.
@@ -144,6 +158,10 @@ impl Faults {
     /// Notes that the member at `at` is malformed.
     #[cold]
     pub(crate) fn structure(&mut self, at: &Path, message: impl fmt::Display, expected: &str) {
+        if self.drafts.len() == MAX_FAULTS {
+            self.dropped += 1;
+            return;
+        }
         let detail = (!expected.is_empty()).then(|| format!("expected {expected}"));
         self.note(Code::Structure, at, message.to_string(), detail);
     }
@@ -294,15 +312,20 @@ impl<'a> Document<'a> {
     pub(crate) fn wrong_type<T>(&mut self, at: &Path, expected: &str) -> Read<Reading<T>> {
         let found = self.reader.peek()?;
         let text = self.reader.skip()?;
-        let message = match found {
-            Type::Bool => format!("{} is {text}", at.label()),
+        let (label, described) = (at.label(), found.described());
+        match found {
+            Type::Bool => self
+                .faults
+                .structure(at, format_args!("{label} is {text}"), expected),
             Type::Number | Type::String => {
-                let described = found.described();
-                format!("{} is {described}, {}", at.label(), quoted(text))
+                let found = quoted(text);
+                let message = format_args!("{label} is {described}, {found}");
+                self.faults.structure(at, message, expected);
             }
-            _ => format!("{} is {}", at.label(), found.described()),
-        };
-        self.faults.structure(at, message, expected);
+            _ => self
+                .faults
+                .structure(at, format_args!("{label} is {described}"), expected),
+        }
         Ok(Reading::Unreadable)
     }
 
@@ -404,8 +427,9 @@ impl<'a> Document<'a> {
             Ok(value) => Ok(Reading::Value(value)),
             Err(_) if text == "-0" => Ok(Reading::Value(0)),
             Err(_) => {
-                let message = format!("{} is {}", at.label(), quoted(text));
-                self.faults.structure(at, message, INTEGER);
+                let (label, found) = (at.label(), quoted(text));
+                self.faults
+                    .structure(at, format_args!("{label} is {found}"), INTEGER);
                 Ok(Reading::Unreadable)
             }
         }

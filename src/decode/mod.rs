@@ -20,6 +20,7 @@ pub use reader::{JsonStr, MAX_DEPTH, Malformed, Why};
 
 use crate::pointer::{JsonPointer, Path};
 use crate::schema::agent::{AGENT, Agent};
+use crate::schema::known::KnownPair;
 use crate::schema::requirements::Requirements;
 use crate::schema::scheduling::{SCHEDULING, Scheduling};
 
@@ -91,7 +92,8 @@ pub(crate) enum Resumed<'a> {
     Other(&'a str),
 }
 
-/// Reads one line. `trace_key` says which member names the trace.
+/// Reads one line. `trace_key` says which member names the trace, `known` which documents the
+/// placements before repeated.
 ///
 /// # Errors
 ///
@@ -99,10 +101,12 @@ pub(crate) enum Resumed<'a> {
 pub(crate) fn record<'a>(
     line: &'a [u8],
     trace_key: Option<&JsonPointer>,
+    known: Option<&'a KnownPair>,
 ) -> Result<Record<'a>, Malformed> {
     let mut document = Document {
         reader: Reader::new(line)?,
         faults: Faults::new(false),
+        known,
     };
     match read_record(&mut document, trace_key) {
         Ok(Some(mut record)) => {
@@ -394,7 +398,7 @@ mod tests {
     use super::*;
 
     fn pointers(text: &str) -> Vec<String> {
-        let record = record(text.as_bytes(), None).expect("an object");
+        let record = record(text.as_bytes(), None, None).expect("an object");
         let mut pointers: Vec<_> = record.faults.into_iter().map(|f| f.pointer).collect();
         pointers.sort();
         pointers

@@ -70,14 +70,25 @@ impl<'a> Declaration<'a> {
 
     /// Whether this satisfies `predicate`. Reads only the member that the predicate names.
     pub(crate) fn judge(&self, predicate: &Predicate<'_>) -> Verdict {
+        self.judge_with(predicate, None)
+    }
+
+    /// The same where [`Declaration::index`] was made, which pays for many predicates.
+    pub(crate) fn judge_with(
+        &self,
+        predicate: &Predicate<'_>,
+        index: Option<&HashSet<Predicate<'_>>>,
+    ) -> Verdict {
         let name: &str = &predicate.name;
+        let indexed = index.map(|index| index.contains(predicate));
+        let named = |list| holds(list, indexed, |held: &JsonStr<'_>| *held == *name);
         match predicate.kind {
-            PredicateKind::Capability => holds(&self.capabilities, |&(n, v)| {
+            PredicateKind::Capability => holds(&self.capabilities, indexed, |&(n, v)| {
                 v == predicate.version && n == *name
             }),
-            PredicateKind::Clearance => holds(&self.clearances, |held| *held == *name),
-            PredicateKind::Tool => holds(&self.tools, |held| *held == *name),
-            PredicateKind::Residency => holds(&self.residency, |held| *held == *name),
+            PredicateKind::Clearance => named(&self.clearances),
+            PredicateKind::Tool => named(&self.tools),
+            PredicateKind::Residency => named(&self.residency),
             PredicateKind::LatencyClass => match &self.latency_class {
                 Reading::Absent => Verdict::Unmet,
                 Reading::Unreadable => Verdict::Undecided,
@@ -88,34 +99,22 @@ impl<'a> Declaration<'a> {
         }
     }
 
-    /// What the lists hold, as the predicates that they satisfy.
-    pub(crate) fn held(&self) -> HashSet<Predicate<'_>> {
-        let named = |kind, list| values(list).map(move |name: &JsonStr<'a>| held(kind, *name, 0));
-        values(&self.capabilities)
-            .map(|&(name, version)| held(PredicateKind::Capability, name, version))
+    /// Every predicate that an entry of a list here satisfies.
+    pub(crate) fn index(&self) -> HashSet<Predicate<'a>> {
+        let named = |kind, list: &Reading<List<JsonStr<'a>>>| {
+            let names = list
+                .value()
+                .map(|list| list.values().copied().collect::<Vec<_>>());
+            let names = names.unwrap_or_default().into_iter();
+            names.map(move |name| Predicate::named(kind, name.decode()))
+        };
+        let capabilities = self.capabilities.value().into_iter().flat_map(List::values);
+        capabilities
+            .map(|&(name, version)| Predicate::capability(name.decode(), version))
             .chain(named(PredicateKind::Clearance, &self.clearances))
             .chain(named(PredicateKind::Tool, &self.tools))
             .chain(named(PredicateKind::Residency, &self.residency))
             .collect()
-    }
-
-    /// [`Declaration::judge`] by what [`Declaration::held`] gave.
-    pub(crate) fn judge_by(
-        &self,
-        held: &HashSet<Predicate<'_>>,
-        predicate: &Predicate<'_>,
-    ) -> Verdict {
-        let otherwise = match predicate.kind {
-            PredicateKind::Capability => not_found(&self.capabilities),
-            PredicateKind::Clearance => not_found(&self.clearances),
-            PredicateKind::Tool => not_found(&self.tools),
-            PredicateKind::Residency => not_found(&self.residency),
-            _ => return self.judge(predicate),
-        };
-        match held.contains(predicate) {
-            true => Verdict::Satisfied,
-            false => otherwise,
-        }
     }
 
     fn judge_agent(&self, satisfied: impl Fn(JsonStr<'a>) -> bool) -> Verdict {
@@ -144,15 +143,17 @@ impl<'a> Declaration<'a> {
 
     /// Versions of the capability in question, or else every capability.
     fn capabilities_held(&self, name: &str) -> String {
-        let all = || values(&self.capabilities);
+        let all = || self.capabilities.value().into_iter().flat_map(List::values);
         let same = all().filter(|(n, _)| *n == *name);
         let versions: Vec<_> = same.map(|(_, version)| version.to_string()).collect();
         if !versions.is_empty() {
             return format!("the declaration has it at version {}", listed(&versions));
         }
         let names = all().map(|(n, v)| format!("{}/{v}", n.decode()));
-        let names = listed_of(names.take(SHOWN), all().count());
-        format!("the declaration's `capabilities`: {names}")
+        format!(
+            "the declaration's `capabilities`: {}",
+            first_listed(names, all().count())
+        )
     }
 }
 
@@ -160,9 +161,11 @@ fn list_held(member: &str, reading: &Reading<List<JsonStr<'_>>>) -> String {
     let Reading::Value(list) = reading else {
         return format!("the declaration has no `{member}`");
     };
-    let held = list.values().take(SHOWN).map(|held| held.decode());
-    let held = listed_of(held, list.entries.len());
-    format!("the declaration's `{member}`: {held}")
+    let held = list.values().map(|held| held.decode());
+    format!(
+        "the declaration's `{member}`: {}",
+        first_listed(held, list.entries.len())
+    )
 }
 
 fn value_held(member: &str, value: Option<JsonStr<'_>>) -> String {
@@ -175,30 +178,29 @@ fn value_held(member: &str, value: Option<JsonStr<'_>>) -> String {
     }
 }
 
-/// Most items that a message lists.
-const SHOWN: usize = 10;
-
 /// Up to ten of `items`, and how many more there are. One whose ends would not be seen is put in
 /// quotes.
 pub(crate) fn listed<T: AsRef<str>>(items: &[T]) -> String {
-    listed_of(items.iter().take(SHOWN), items.len())
+    first_listed(items.iter(), items.len())
 }
 
-/// The first of `total` items, as [`listed`] shows them.
-fn listed_of(first: impl Iterator<Item = impl AsRef<str>>, total: usize) -> String {
-    if total == 0 {
+/// The same of `count` items, of which no more are made than are shown.
+fn first_listed<T: AsRef<str>>(items: impl Iterator<Item = T>, count: usize) -> String {
+    const SHOWN: usize = 10;
+    if count == 0 {
         return "none".to_owned();
     }
     let is_plain = |text: &str| {
         !text.is_empty() && !text.contains([',', ';']) && !text.contains(char::is_whitespace)
     };
-    let shown: Vec<String> = first
+    let shown: Vec<_> = items
+        .take(SHOWN)
         .map(|item| match quoted(item.as_ref()) {
             text if is_plain(&text) => text.into_owned(),
             text => format!("{text:?}"),
         })
         .collect();
-    match total - shown.len() {
+    match count - shown.len() {
         0 => shown.join(", "),
         more => format!("{} and {more} more", shown.join(", ")),
     }
@@ -212,32 +214,23 @@ fn verdict(satisfied: bool) -> Verdict {
     }
 }
 
-fn holds<T>(reading: &Reading<List<T>>, is_it: impl Fn(&T) -> bool) -> Verdict {
-    match values(reading).any(is_it) {
-        true => Verdict::Satisfied,
-        false => not_found(reading),
-    }
-}
-
-/// What it means that something is not among what could be read of a list.
-fn not_found<T>(reading: &Reading<List<T>>) -> Verdict {
+fn holds<T>(
+    reading: &Reading<List<T>>,
+    indexed: Option<bool>,
+    is_it: impl Fn(&T) -> bool,
+) -> Verdict {
     match reading {
         Reading::Absent => Verdict::Unmet,
         Reading::Unreadable => Verdict::Undecided,
-        Reading::Value(list) if list.whole => Verdict::Unmet,
-        Reading::Value(_) => Verdict::Undecided,
-    }
-}
-
-fn values<T>(reading: &Reading<List<T>>) -> impl Iterator<Item = &T> {
-    reading.value().into_iter().flat_map(List::values)
-}
-
-fn held<'a>(kind: PredicateKind, name: JsonStr<'a>, version: u64) -> Predicate<'a> {
-    Predicate {
-        kind,
-        name: name.decode(),
-        version,
+        Reading::Value(list) => {
+            if indexed.unwrap_or_else(|| list.values().any(is_it)) {
+                Verdict::Satisfied
+            } else if list.whole {
+                Verdict::Unmet
+            } else {
+                Verdict::Undecided
+            }
+        }
     }
 }
 

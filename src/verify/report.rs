@@ -113,15 +113,7 @@ pub(crate) fn declared_agent(record: &Record<'_>) -> Option<Arc<AgentId>> {
     let Body::Bound(placement) = &record.body else {
         return None;
     };
-    placement
-        .scheduling
-        .value()?
-        .declaration
-        .value()?
-        .agent
-        .value()?
-        .id()
-        .map(Arc::new)
+    placement.scheduling.value()?.agent()?.id().map(Arc::new)
 }
 
 /// Filters, counts and completes findings.

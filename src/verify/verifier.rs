@@ -1,5 +1,6 @@
 //! Takes lines to their traces and findings to their reader.
 
+use std::mem;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,6 +16,7 @@ use crate::filter::Filter;
 use crate::finding::{Counts, Finding, Report, Source, TraceEnd};
 use crate::framing::Line;
 use crate::pointer::JsonPointer;
+use crate::schema::known::KnownDocuments;
 use crate::traces::{Entered, Trace, Traces};
 
 /// How a [`Verifier`] goes about its work. The default verifies whole traces, one a source.
@@ -95,6 +97,7 @@ pub struct Verifier {
     now: Duration,
     /// Whether any trace was given up: one that comes back may have been it.
     any_evicted: bool,
+    known: KnownDocuments,
     /// Where [`Verifier::push`] is in its one source.
     pushed_lines: u64,
     pushed_bytes: u64,
@@ -117,6 +120,7 @@ impl Verifier {
             totals: Totals::default(),
             now: Duration::ZERO,
             any_evicted: false,
+            known: KnownDocuments::default(),
             pushed_lines: 0,
             pushed_bytes: 0,
             pushed_source: Source {
@@ -157,15 +161,24 @@ impl Verifier {
         }
         self.totals.records += 1;
         let place = Place { source, line };
-        let record = match line.too_long {
-            true => Err(report::too_long(line.bytes.len())),
-            false => decode::record(line.bytes, self.options.trace_key.as_ref())
-                .map_err(|malformed| report::not_json(malformed, line.bytes)),
-        };
-        match record {
-            Ok(record) => self.verify_record(&place, &record, reports),
-            Err(broken) => self.report_broken(&place, broken, reports),
+        if line.too_long {
+            return self.report_broken(&place, report::too_long(line.bytes.len()), reports);
         }
+        // Taken out while the record borrows from it.
+        let mut known = mem::take(&mut self.known);
+        let pair = known.pair.take();
+        match decode::record(line.bytes, self.options.trace_key.as_ref(), pair.as_deref()) {
+            Ok(record) => {
+                self.verify_record(&place, &record, reports);
+                known.learn(&record);
+            }
+            Err(malformed) => {
+                let broken = report::not_json(malformed, line.bytes);
+                self.report_broken(&place, broken, reports);
+            }
+        }
+        known.pair = known.pair.or(pair);
+        self.known = known;
     }
 
     /// Reports a line that is no record. Without a trace key it counts for its source's trace.
