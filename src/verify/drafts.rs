@@ -8,10 +8,8 @@ use crate::pointer::Path;
 #[derive(Debug, Default)]
 pub(crate) struct Drafts {
     pub(crate) list: Vec<Draft>,
-    /// How many came after [`MAX_FAULTS`] of their code.
-    pub(crate) dropped: usize,
-    /// How many are in the list, indexed by [`Code`]: many of one hide none of another.
-    kept: [u16; Code::ALL.len()],
+    /// How many were found, indexed by [`Code`]: many of one hide none of another.
+    found: [u32; Code::ALL.len()],
 }
 
 impl Drafts {
@@ -42,10 +40,17 @@ impl Drafts {
     /// Whether another finding of this code is kept, which it then must be; where not, it is
     /// counted.
     pub(crate) fn has_room(&mut self, code: Code) -> bool {
-        let kept = &mut self.kept[code as usize];
-        let room = usize::from(*kept) < MAX_FAULTS;
-        *kept += u16::from(room);
-        self.dropped += usize::from(!room);
-        room
+        let found = &mut self.found[code as usize];
+        *found += 1;
+        *found as usize <= MAX_FAULTS
+    }
+
+    /// The codes of which findings are not in the list, and how many.
+    pub(crate) fn dropped(&self) -> impl Iterator<Item = (Code, usize)> {
+        let dropped = |&code: &Code| {
+            let dropped = (self.found[code as usize] as usize).saturating_sub(MAX_FAULTS);
+            (dropped > 0).then_some((code, dropped))
+        };
+        Code::ALL.iter().filter_map(dropped)
     }
 }

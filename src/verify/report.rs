@@ -169,9 +169,12 @@ impl<const N: usize> Reporter<'_, N> {
             ..Subject::unread(place)
         };
         let mut all: Vec<Draft> = record.faults.clone();
-        tell_dropped(&mut all, record.dropped_faults);
+        tell_dropped(all.last_mut(), record.dropped_faults);
+        let dropped: Vec<_> = drafts.dropped().collect();
         let mut found = drafts.list;
-        tell_dropped(&mut found, drafts.dropped);
+        for (code, dropped) in dropped {
+            tell_dropped(found.iter_mut().rfind(|draft| draft.code == code), dropped);
+        }
         all.append(&mut found);
         self.report_all(&subject, place.line.bytes, all);
     }
@@ -180,7 +183,7 @@ impl<const N: usize> Reporter<'_, N> {
     pub(crate) fn document(&mut self, place: &Place<'_>, faults: Faults) {
         let subject = Subject::unread(place);
         let mut drafts = faults.drafts;
-        tell_dropped(&mut drafts, faults.dropped);
+        tell_dropped(drafts.last_mut(), faults.dropped);
         self.report_all(&subject, place.line.bytes, drafts);
     }
 
@@ -262,8 +265,8 @@ impl<const N: usize> Reporter<'_, N> {
 }
 
 /// Says in the last finding that was kept how many more there were.
-fn tell_dropped(drafts: &mut [Draft], dropped: usize) {
-    if let Some(last) = drafts.last_mut().filter(|_| dropped > 0) {
+fn tell_dropped(last: Option<&mut Draft>, dropped: usize) {
+    if let Some(last) = last.filter(|_| dropped > 0) {
         let more = match dropped {
             1 => "1 more finding is not listed".to_owned(),
             several => format!("{several} more findings are not listed"),
