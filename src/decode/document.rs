@@ -124,6 +124,12 @@ impl<T> Member<T> {
     }
 }
 
+impl<T> Default for Member<T> {
+    fn default() -> Self {
+        Member::new()
+    }
+}
+
 /// A document that is being read, and what is wrong with it so far.
 #[derive(Debug)]
 pub(crate) struct Document<'a> {
