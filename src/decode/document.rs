@@ -10,12 +10,13 @@ use crate::finding::Code;
 use crate::pointer::Path;
 use crate::schema::known::KnownPair;
 
-/// Most faults that are noted of one record, and most findings of the steps. A record within the size limit could hold millions,
-/// each of which would cost hundreds of bytes until it is written; the last one says how many
-/// more there were.
+/// Most faults that are noted of one record, and most findings of the steps. A record within the
+/// size limit could hold millions, each of which would cost hundreds of bytes until it is written;
+/// the last one says how many more there were.
 pub const MAX_FAULTS: usize = 1000;
 
-/// Longest piece of a trace's text that is quoted in a message, in bytes.
+/// Longest piece of a trace's text that is quoted in a message, in bytes: about a line of a
+/// terminal, and longer than names and predicates are.
 const MAX_QUOTED_BYTES: usize = 80;
 
 /// Something that is wrong with a record, before it is known where the record stands.
@@ -120,6 +121,12 @@ impl<T> Member<T> {
 
     pub(crate) fn is_missing(&self) -> bool {
         self.occurrences == 0
+    }
+}
+
+impl<T> Default for Member<T> {
+    fn default() -> Self {
+        Member::new()
     }
 }
 

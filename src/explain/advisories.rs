@@ -158,9 +158,11 @@ pub(super) static PARTIAL_TRACE: Explanation = Explanation {
          placement is the one referred to (step 6). Everything that a record says of itself is \
          checked as ever. Said once a trace.",
         "A trace is partial when, in following, its first record has a `seq` above 1 and is not \
-         task.submitted; when its state was given up because more than --max-traces were open; or \
-         when it has more placements than can be remembered. A run without --follow takes its input for \
-         the whole trace and never says this.",
+         task.submitted; or that `seq` could not be read; when its state was given up because \
+         more than --max-traces were open; or when more would have to be remembered than is kept of \
+         a trace: placements, placements that wait, or a document of more than 1 MiB. A run \
+         without --follow takes its input for the whole trace, so that only the last two can make \
+         one partial.",
     ],
     section: "Section 7 \"runs over a trace\", the whole of it. Rules R12, R13 and R16 are the \
               ones that look back.",
