@@ -10,9 +10,9 @@ use crate::finding::Code;
 use crate::pointer::Path;
 use crate::schema::known::KnownPair;
 
-/// Most faults that are noted of one record, and most findings of the steps. A record within the
-/// size limit could hold millions, each of which would cost hundreds of bytes until it is written;
-/// the last one says how many more there were.
+/// Most faults that are noted of one record, and most findings of a code that the steps add. A
+/// record within the size limit could hold millions, each of which would cost hundreds of bytes
+/// until it is written; the last one says how many more there were.
 pub const MAX_FAULTS: usize = 1000;
 
 /// Longest piece of a trace's text that is quoted in a message, in bytes: about a line of a

@@ -246,7 +246,7 @@ pub(crate) fn failed_predicates(
             }
             continue;
         }
-        if told.contains(&*text) || !drafts.has_room() {
+        if told.contains(&*text) || !drafts.has_room(Code::FailedPredicate) {
             continue;
         }
         drafts.list.push(Draft {

@@ -8,8 +8,10 @@ use crate::pointer::Path;
 #[derive(Debug, Default)]
 pub(crate) struct Drafts {
     pub(crate) list: Vec<Draft>,
-    /// How many came after [`MAX_FAULTS`].
+    /// How many came after [`MAX_FAULTS`] of their code.
     pub(crate) dropped: usize,
+    /// How many are in the list, indexed by [`Code`]: many of one hide none of another.
+    kept: [u16; Code::ALL.len()],
 }
 
 impl Drafts {
@@ -23,7 +25,7 @@ impl Drafts {
         message: String,
         detail: String,
     ) {
-        if self.has_room() {
+        if self.has_room(code) {
             let detail = (!detail.is_empty()).then_some(detail);
             let pointer = at.render();
             self.list.push(Draft {
@@ -37,9 +39,12 @@ impl Drafts {
         }
     }
 
-    /// Whether another finding is kept; where not, it is counted.
-    pub(crate) fn has_room(&mut self) -> bool {
-        let room = self.list.len() < MAX_FAULTS;
+    /// Whether another finding of this code is kept, which it then must be; where not, it is
+    /// counted.
+    pub(crate) fn has_room(&mut self, code: Code) -> bool {
+        let kept = &mut self.kept[code as usize];
+        let room = usize::from(*kept) < MAX_FAULTS;
+        *kept += u16::from(room);
         self.dropped += usize::from(!room);
         room
     }

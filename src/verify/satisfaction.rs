@@ -25,12 +25,13 @@ pub(crate) fn judge(
     let mut reported = HashSet::new();
     for asked in asked {
         let predicate = &asked.predicate;
+        let code = Code::unmet(predicate.kind);
         let verdict = declaration.judge_with(predicate, index.as_ref());
-        if verdict != Verdict::Unmet || !reported.insert(predicate) || !drafts.has_room() {
+        if verdict != Verdict::Unmet || !reported.insert(predicate) || !drafts.has_room(code) {
             continue;
         }
         drafts.list.push(Draft {
-            code: Code::unmet(predicate.kind),
+            code,
             rule: "7.5",
             pointer: scheduling_path(|at| asked.pointer(&at.name("requirements"))),
             predicate: Some(predicate.to_string()),
