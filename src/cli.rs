@@ -22,7 +22,9 @@ use tracecheck::Code;
     args_conflicts_with_subcommands = true,
     disable_help_subcommand = true,
     after_help = SHORT_NOTES,
-    after_long_help = format!("Examples:\n{EXAMPLES}\n\nExit status:\n{EXIT_STATUS}")
+    after_long_help = format!(
+        "Examples:\n{EXAMPLES}\n\nExit status:\n{EXIT_STATUS}\n\nEnvironment:\n{ENVIRONMENT}"
+    )
 )]
 pub(crate) struct Cli {
     /// What to do instead of verifying traces.
@@ -39,8 +41,9 @@ pub(crate) struct RunOptions {
     /// Read these files, directories or globs, or `-` for standard input
     ///
     /// A directory stands for the *.jsonl and *.ndjson files in it, a quoted glob for the files that
-    /// it matches. Files are read in the order given, those of a directory or glob by name. Default:
-    /// standard input. A file that is named like a subcommand is given as ./explain.
+    /// it matches. Files are read in the order given, those of a directory or glob by name, and one
+    /// that is there twice is read once. Default: standard input. A file that is named like a
+    /// subcommand is given as ./explain.
     #[arg(value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
 
@@ -84,10 +87,10 @@ pub(crate) struct RunOptions {
     #[arg(long = "end-kind", value_name = "KIND", help_heading = TRACES)]
     pub(crate) end_kind: Vec<String>,
 
-    /// End a trace that had no record for so long
+    /// End a trace that had no record for so long (with --follow)
     ///
-    /// As --end-kind, but by the clock: 30s, 5m, 1h30m. It takes --follow: how fast a file is read
-    /// says nothing of its traces. Default: never.
+    /// As --end-kind, but by the clock: 30s, 5m, 1h30m. Without --follow it has no effect, because
+    /// how fast a file is read says nothing of its traces. Default: never.
     #[arg(long, value_name = "DURATION", help_heading = TRACES)]
     pub(crate) trace_idle: Option<String>,
 
@@ -151,8 +154,9 @@ pub(crate) struct RunOptions {
 
     /// Write more about the program's own doings (-vv: still more)
     ///
-    /// To standard error: -v what it does, -vv how, -vvv everything. RUST_LOG, where set, decides
-    /// instead. Default: warnings and errors.
+    /// To standard error: -v says when each source was opened and read, and how many records and
+    /// findings it had; -vv also which options are in effect. RUST_LOG, where set, decides instead.
+    /// Default: warnings and errors.
     #[arg(short, long, action = ArgAction::Count, help_heading = OUTPUT)]
     pub(crate) verbose: u8,
 }
@@ -178,21 +182,21 @@ pub(crate) struct OutputOptions {
 /// What to do instead of verifying traces.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Explain a code: what it means, what to do, an example
+    /// Explain codes: what they mean, what to do, an example
     ///
     /// Alone, lists all codes with a line each.
     Explain {
-        /// Explain this code
+        /// Explain these codes
         ///
-        /// One that findings carry, such as E_CLEARANCE_UNMET; letter case does not matter. Default:
-        /// list all codes.
+        /// Those that findings carry, such as E_CLEARANCE_UNMET; letter case does not matter.
+        /// Default: list all codes.
         #[arg(
             value_name = "CODE",
             value_parser = code_parser(),
             ignore_case = true,
             hide_possible_values = true
         )]
-        code: Option<Code>,
+        codes: Vec<Code>,
     },
     /// Check one document: requirements or a declaration
     ///
@@ -351,10 +355,17 @@ pub(crate) const EXAMPLES: &str = "  Verify a trace:
 pub(crate) const EXIT_STATUS: &str = "  0  nothing to fail on
   1  findings at or above --fail-on
   2  wrong usage; a source that could not be opened or read (the others are
-     still verified); nothing to read. 2 wins over 1
+     still verified); only directories and globs without a trace. 2 wins over 1
 
   When the reader of standard output goes away, a run ends quietly with the
   status that it has so far, and with --follow with 2.";
+
+/// The variables that are looked at.
+pub(crate) const ENVIRONMENT: &str =
+    "  NO_COLOR  where set and not empty, no colour unless --color always
+  RUST_LOG  what is written of the program's own doings: off, error, warn, info
+            or debug; wins over -q and -v
+  TERM      where it is dumb, no colour unless --color always";
 
 /// Accepts the names of codes, so that clap can suggest and complete them.
 fn code_parser() -> impl TypedValueParser<Value = Code> {
@@ -427,7 +438,7 @@ mod tests {
         assert!(parse(&[]).expect("valid").command.is_none());
         assert!(matches!(
             parse(&["explain"]).expect("valid").command,
-            Some(Command::Explain { code: None })
+            Some(Command::Explain { codes }) if codes.is_empty()
         ));
     }
 
@@ -436,9 +447,7 @@ mod tests {
         for name in ["E_STRUCTURE", "e_structure", "E_Structure"] {
             assert!(matches!(
                 parse(&["explain", name]).expect(name).command,
-                Some(Command::Explain {
-                    code: Some(Code::Structure)
-                })
+                Some(Command::Explain { codes }) if codes == [Code::Structure]
             ));
         }
         let error = parse(&["explain", "E_STRUCTRE"]).expect_err("no such code");

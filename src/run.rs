@@ -1,15 +1,16 @@
 //! A run: sources in, findings out, one thread that reads and one that verifies and writes.
 
+use std::fmt;
 use std::io;
 use std::mem;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant, SystemTime};
 
 use tracecheck::event::{SourceState, Summary};
-use tracecheck::{Framer, Options, Report, Severity, Source, Verifier};
+use tracecheck::{Framer, Options, Report, Severity, Source, Totals, Verifier};
 
 use crate::config::{Config, Format};
-use crate::emit::sanitise::visible;
+use crate::emit::sanitise::{Visible, visible};
 use crate::emit::{self, Emitter};
 use crate::exit::Outcome;
 use crate::progress::{Beside, Progress};
@@ -27,6 +28,7 @@ const MAX_NAME_CHARS: usize = 4096;
 
 /// Verifies everything that the configuration names.
 pub(crate) fn run(config: &Config) -> Outcome {
+    tracing::debug!("{}", visible(&format!("{config:?}"), usize::MAX));
     let expansion = expand(&config.inputs);
     let progress = Progress::new(config.progress, total_bytes(&expansion.origins));
     let (sender, receiver) = sync_channel(CHANNEL_MESSAGES);
@@ -79,6 +81,51 @@ struct Run<'c> {
 struct Current {
     source: Source,
     framer: Framer,
+    /// What the run had come to when the source was opened.
+    before: Tally,
+}
+
+/// What can be counted of a run, or of a part of it.
+#[derive(Clone, Copy)]
+struct Tally {
+    bytes: u64,
+    records: u64,
+    placements: u64,
+    errors: u64,
+    warnings: u64,
+}
+
+impl Tally {
+    fn new(bytes: u64, totals: &Totals) -> Tally {
+        Tally {
+            bytes,
+            records: totals.records,
+            placements: totals.placements,
+            errors: totals.counts.total(Severity::Error),
+            warnings: totals.counts.total(Severity::Warning),
+        }
+    }
+
+    /// What has come since `before`.
+    fn since(self, before: Tally) -> Tally {
+        Tally {
+            bytes: self.bytes - before.bytes,
+            records: self.records - before.records,
+            placements: self.placements - before.placements,
+            errors: self.errors - before.errors,
+            warnings: self.warnings - before.warnings,
+        }
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "records {}, placements {}, bytes {}, errors {}, warnings {}",
+            self.records, self.placements, self.bytes, self.errors, self.warnings
+        )
+    }
 }
 
 /// Where reports go. After an error nothing more is written.
@@ -134,10 +181,13 @@ impl<'c> Run<'c> {
         }
     }
 
-    /// Says what of the input could not be found.
+    /// Says what of the options has no effect and what of the input could not be found.
     fn announce(&mut self, expansion: &Expansion) -> io::Result<()> {
+        if self.config.trace_idle.is_some() && !self.config.follow {
+            tracing::warn!("--trace-idle has no effect without --follow");
+        }
         for name in &expansion.empty {
-            let name = visible(name, MAX_NAME_CHARS);
+            let name = shown(name);
             tracing::warn!("{name}: no traces there (*.jsonl, *.ndjson, or what the glob matches)");
         }
         expansion
@@ -165,7 +215,12 @@ impl<'c> Run<'c> {
                 Message::Failed { name, error } => self.fail(&name, &error)?,
                 Message::Done => return Ok(()),
                 Message::Stop => {
-                    tracing::info!("stopping at a signal");
+                    self.say(|| tracing::info!("stopping at a signal"));
+                    if let Some(current) = &self.current {
+                        let tally = self.tally().since(current.before);
+                        let name = shown(&current.source.name);
+                        self.say(|| tracing::info!("{name}: read up to the signal: {tally}"));
+                    }
                     self.is_complete = false;
                     return Ok(());
                 }
@@ -196,9 +251,11 @@ impl<'c> Run<'c> {
         self.output
             .emitter
             .source_state(SourceState::Opened, &source.name, "reading")?;
+        self.say(|| tracing::info!("{}: opened", shown(&source.name)));
         self.current = Some(Current {
             source,
             framer: Framer::new(self.config.max_record_bytes),
+            before: self.tally(),
         });
         self.flush()
     }
@@ -236,20 +293,36 @@ impl<'c> Run<'c> {
             &current.source.name,
             "read to its end",
         )?;
+        let tally = self.tally().since(current.before);
+        let name = shown(&current.source.name);
+        self.say(|| tracing::info!("{name}: read to its end: {tally}"));
         self.flush()
+    }
+
+    /// What the run has come to.
+    fn tally(&self) -> Tally {
+        Tally::new(self.bytes, self.verifier.totals())
+    }
+
+    /// Writes a diagnostic clear of the progress bar.
+    fn say(&self, diagnostic: impl FnOnce()) {
+        self.output.progress.suspend(diagnostic);
     }
 
     /// A source could not be opened or read. What was read of it stands; the others go on.
     fn fail(&mut self, name: &str, error: &str) -> io::Result<()> {
         self.outcome.source_errors += 1;
         self.is_complete = false;
+        let name_shown = shown(name);
         let message = match self.current.take() {
-            Some(_) => format!("cannot read any further: {error}"),
+            Some(current) => {
+                let tally = self.tally().since(current.before);
+                self.say(|| tracing::info!("{name_shown}: read in part: {tally}"));
+                format!("cannot read any further: {error}")
+            }
             None => format!("cannot open: {error}"),
         };
-        if self.config.format == Format::Json {
-            tracing::error!("{}: {message}", visible(name, MAX_NAME_CHARS));
-        }
+        self.say(|| tracing::error!("{name_shown}: {message}"));
         self.output
             .emitter
             .source_state(SourceState::Failed, name, &message)?;
@@ -287,6 +360,11 @@ impl<'c> Run<'c> {
         let has = |severity| self.config.fail_on.includes(severity) && counts.total(severity) > 0;
         has(Severity::Error) || has(Severity::Warning)
     }
+}
+
+/// A source's name in a diagnostic.
+fn shown(name: &str) -> Visible<'_> {
+    visible(name, MAX_NAME_CHARS)
 }
 
 fn options(config: &Config) -> Options {

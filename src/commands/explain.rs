@@ -1,15 +1,21 @@
-//! `explain [CODE]`: the texts of [`tracecheck::explain`], laid out for a terminal.
+//! `explain [CODE]...`: the texts of [`tracecheck::explain`], laid out for a terminal.
 
 use std::io::{self, Write};
 
 use tracecheck::{Code, Explanation, explanation};
 
-/// Writes what there is to say of a code, or a line for each of them.
-pub(super) fn write(out: &mut dyn Write, code: Option<Code>) -> io::Result<()> {
-    match code {
-        Some(code) => write_one(out, explanation(code)),
-        None => write_all(out),
+/// Writes what there is to say of these codes, or a line for each that there is.
+pub(super) fn write(out: &mut dyn Write, codes: &[Code]) -> io::Result<()> {
+    if codes.is_empty() {
+        return write_all(out);
     }
+    for (index, &code) in codes.iter().enumerate() {
+        if index > 0 {
+            writeln!(out)?;
+        }
+        write_one(out, explanation(code))?;
+    }
+    Ok(())
 }
 
 /// Wide enough to read, narrow enough for half a screen.
@@ -86,15 +92,15 @@ fn wrap(text: &str, width: usize) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn written(code: Option<Code>) -> String {
+    fn written(codes: &[Code]) -> String {
         let mut out = Vec::new();
-        write(&mut out, code).expect("written");
+        write(&mut out, codes).expect("written");
         String::from_utf8(out).expect("UTF-8")
     }
 
     #[test]
     fn the_list_has_a_line_for_each_code() {
-        let list = written(None);
+        let list = written(&[]);
         assert_eq!(list.lines().count(), Code::ALL.len());
         for (line, code) in list.lines().zip(Code::ALL) {
             assert!(line.starts_with(code.as_str()), "{line}");
@@ -105,7 +111,7 @@ mod tests {
     #[test]
     fn prose_fits_and_the_example_is_whole() {
         for &code in Code::ALL {
-            let text = written(Some(code));
+            let text = written(&[code]);
             let (records, prose): (Vec<_>, Vec<_>) =
                 text.lines().partition(|line| line.starts_with('{'));
             assert_eq!(records.join("\n"), explanation(code).example.trim_end());
@@ -117,8 +123,17 @@ mod tests {
 
     #[test]
     fn an_option_that_the_example_needs_is_named() {
-        assert!(written(Some(Code::PartialTrace)).contains("| tracecheck --follow\n"));
-        assert!(written(Some(Code::Null)).contains("| tracecheck\n"));
+        assert!(written(&[Code::PartialTrace]).contains("| tracecheck --follow\n"));
+        assert!(written(&[Code::Null]).contains("| tracecheck\n"));
+    }
+
+    #[test]
+    fn codes_are_explained_in_the_order_given() {
+        let (null, gap) = (written(&[Code::Null]), written(&[Code::SeqGap]));
+        assert_eq!(
+            written(&[Code::Null, Code::SeqGap]),
+            format!("{null}\n{gap}")
+        );
     }
 
     #[test]

@@ -36,6 +36,9 @@ const MAX_VALUE_CHARS: usize = Finding::MAX_VALUE_BYTES;
 pub(super) struct TextWriter {
     color: bool,
     last: Last,
+    /// How many sources were opened, and how many could not be opened or not be read to their end.
+    opened: u64,
+    failed: u64,
     /// Whether a code's help line was shown, indexed by [`Code`].
     helped: [bool; Code::ALL.len()],
 }
@@ -54,6 +57,8 @@ impl TextWriter {
         TextWriter {
             color,
             last: Last::Nothing,
+            opened: 0,
+            failed: 0,
             helped: [false; Code::ALL.len()],
         }
     }
@@ -62,8 +67,7 @@ impl TextWriter {
     pub(super) fn append(&mut self, out: &mut impl Write, event: Event<'_>) -> io::Result<()> {
         match event {
             Event::Finding(finding) => self.finding(out, finding),
-            Event::Source(event) if event.state == SourceState::Failed => self.failure(out, event),
-            Event::Source(_) => Ok(()),
+            Event::Source(event) => self.source(out, event),
             Event::TraceClosed(end) => self.closed(out, end),
             Event::TraceEvicted(end) => self.evicted(out, end),
             Event::Summary(summary) => self.summary(out, summary),
@@ -163,6 +167,19 @@ impl TextWriter {
         Ok(())
     }
 
+    /// Shows only failures, and keeps in mind what the summary has to say of the others.
+    fn source(&mut self, out: &mut impl Write, event: SourceEvent<'_>) -> io::Result<()> {
+        match event.state {
+            SourceState::Opened => self.opened += 1,
+            SourceState::Failed => {
+                self.failed += 1;
+                return self.failure(out, event);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
     fn failure(&mut self, out: &mut impl Write, event: SourceEvent<'_>) -> io::Result<()> {
         self.separate(out, Last::Paragraph)?;
         self.heading(out, Severity::Error, "error", event.message)?;
@@ -210,7 +227,12 @@ impl TextWriter {
 
     fn summary(&mut self, out: &mut impl Write, summary: &Summary) -> io::Result<()> {
         self.separate(out, Last::Paragraph)?;
-        writeln!(
+        if self.opened == 0 {
+            // Whatever stood here in numbers would read as if all were well.
+            let nothing = self.paint(Style::Error, "nothing was checked");
+            return writeln!(out, "{nothing}: {}", self.why_nothing());
+        }
+        write!(
             out,
             "checked {} and {} of {} ({}) in {}: {}",
             Count {
@@ -229,6 +251,10 @@ impl TextWriter {
             quantity::seconds(summary.seconds),
             self.totals(&summary.counts),
         )?;
+        if self.failed > 0 {
+            write!(out, "; {}", self.paint(Style::Error, self.failures()))?;
+        }
+        writeln!(out)?;
         let mut rows: Vec<_> = summary.counts.iter().collect();
         if rows.is_empty() {
             return Ok(());
@@ -245,6 +271,22 @@ impl TextWriter {
         Ok(())
     }
 
+    fn why_nothing(&self) -> String {
+        match self.failed {
+            0 => "no trace was read".to_owned(),
+            _ => self.failures(),
+        }
+    }
+
+    /// `2 sources could not be read`
+    fn failures(&self) -> String {
+        let sources = Count {
+            number: self.failed,
+            noun: "source",
+        };
+        format!("{sources} could not be read")
+    }
+
     /// `2 errors, 1 warning`, or `no findings`.
     fn totals(&self, counts: &Counts) -> String {
         let totals: Vec<String> = [Severity::Error, Severity::Warning]
@@ -258,7 +300,9 @@ impl TextWriter {
             })
             .collect();
         if totals.is_empty() {
-            return self.paint(Style::Good, "no findings").to_string();
+            // Not in the colour of success where not everything could be looked at.
+            let style = (self.failed == 0).then_some(Style::Good);
+            return self.paint_if(style, "no findings").to_string();
         }
         totals.join(", ")
     }
@@ -273,10 +317,12 @@ impl TextWriter {
     }
 
     fn paint<T: fmt::Display>(&self, style: Style, text: T) -> Painted<T> {
-        Painted {
-            style: self.color.then_some(style),
-            text,
-        }
+        self.paint_if(Some(style), text)
+    }
+
+    fn paint_if<T: fmt::Display>(&self, style: Option<Style>, text: T) -> Painted<T> {
+        let style = style.filter(|_| self.color);
+        Painted { style, text }
     }
 }
 
@@ -554,14 +600,14 @@ error[E_CLEARANCE_UNMET]: the line is not valid JSON
         let event = SourceEvent {
             state: SourceState::Failed,
             source: "traces/a.jsonl",
-            message: "cannot be opened: permission denied",
+            message: "cannot open: Permission denied (os error 13)",
         };
         assert_eq!(
             text(
                 false,
                 &[Event::Source(event), Event::Finding(&broken_line())]
             ),
-            "error: cannot be opened: permission denied
+            "error: cannot open: Permission denied (os error 13)
   --> traces/a.jsonl
 
 error[E_STRUCTURE]: the line is not valid JSON
@@ -614,6 +660,17 @@ note: trace `order\n4711` closed after 1 record and 0 placements: 2 errors, 1 wa
         );
     }
 
+    const OPENED: Event<'static> = Event::Source(SourceEvent {
+        state: SourceState::Opened,
+        source: "a.jsonl",
+        message: "reading",
+    });
+    const FAILED: Event<'static> = Event::Source(SourceEvent {
+        state: SourceState::Failed,
+        source: "b.jsonl",
+        message: "cannot open: Permission denied (os error 13)",
+    });
+
     fn summary(counts: Counts) -> Summary {
         Summary {
             records: 1204,
@@ -634,7 +691,7 @@ note: trace `order\n4711` closed after 1 record and 0 placements: 2 errors, 1 wa
             (Code::SeqGap, 1),
         ]));
         assert_eq!(
-            text(false, &[Event::Summary(&found)]),
+            text(false, &[OPENED, Event::Summary(&found)]),
             "checked 1,204 records and 38 placements of 3 traces (1.9 MB) in 0.02 s: \
              1,004 errors, 1 warning
 
@@ -650,17 +707,41 @@ note: trace `order\n4711` closed after 1 record and 0 placements: 2 errors, 1 wa
     fn a_clean_summary_is_one_line() {
         let clean = summary(Counts::default());
         assert_eq!(
-            text(false, &[Event::Summary(&clean)]),
+            text(false, &[OPENED, Event::Summary(&clean)]),
             "checked 1,204 records and 38 placements of 3 traces (1.9 MB) in 0.02 s: no findings\n"
         );
-        let coloured = text(true, &[Event::Summary(&clean)]);
+        let coloured = text(true, &[OPENED, Event::Summary(&clean)]);
         assert!(coloured.ends_with(": \x1b[1;32mno findings\x1b[0m\n"));
     }
 
     #[test]
     fn the_summary_stands_apart() {
         let (finding, clean) = (broken_line(), summary(Counts::default()));
-        let both = text(false, &[Event::Finding(&finding), Event::Summary(&clean)]);
+        let events = [OPENED, Event::Finding(&finding), Event::Summary(&clean)];
+        let both = text(false, &events);
         assert!(both.contains("\n\nchecked"));
+    }
+
+    #[test]
+    fn a_summary_does_not_look_like_success_where_something_was_not_read() {
+        let clean = summary(Counts::default());
+        let last = |events: &[Event<'_>]| {
+            let text = text(true, events);
+            let line = text.lines().last().expect("a line").to_owned();
+            assert!(!line.contains("\x1b[1;32m"), "{line}");
+            line
+        };
+        let nothing = "\x1b[1;31mnothing was checked\x1b[0m: ";
+        assert_eq!(
+            last(&[Event::Summary(&clean)]),
+            format!("{nothing}no trace was read")
+        );
+        assert_eq!(
+            last(&[FAILED, FAILED, Event::Summary(&clean)]),
+            format!("{nothing}2 sources could not be read")
+        );
+        let part = last(&[OPENED, FAILED, Event::Summary(&clean)]);
+        let end = ": no findings; \x1b[1;31m1 source could not be read\x1b[0m";
+        assert!(part.ends_with(end), "{part}");
     }
 }

@@ -48,7 +48,7 @@ pub const MAX_EVENT_BYTES: usize = 32 * 1024;
 /// let event = Event::Source(SourceEvent {
 ///     state: SourceState::Opened,
 ///     source: "traces/refund.jsonl",
-///     message: "reading from byte 0",
+///     message: "reading",
 /// });
 /// event.append_to(&mut out, SystemTime::UNIX_EPOCH);
 /// assert!(out.starts_with(br#"{"event":"source","time":"1970-01-01T00:00:00.000Z","#));
@@ -97,7 +97,7 @@ pub enum Event<'a> {
     ///
     /// ```json
     /// {"event":"source","time":"2026-03-01T09:30:00.250Z","state":"failed",
-    /// "source":"traces/refund.jsonl","message":"cannot be opened: permission denied"}
+    /// "source":"traces/refund.jsonl","message":"cannot open: Permission denied (os error 13)"}
     /// ```
     Source(SourceEvent<'a>),
 
