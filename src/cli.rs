@@ -194,7 +194,7 @@ pub(crate) enum Command {
         )]
         code: Option<Code>,
     },
-    /// Check one document: requirements or a declaration
+    /// Check one document: requirements, a declaration, or AG-UI capabilities
     ///
     /// The exit status is 1 if it is malformed.
     Check(CheckOptions),
@@ -248,7 +248,7 @@ pub(crate) struct CheckOptions {
     /// Choose what the document is
     ///
     /// requirements: what a task asks for (section 4). declaration: what an agent states about
-    /// itself (section 3).
+    /// itself (section 3). capabilities: what an AG-UI agent declares (AgentCapabilities).
     #[arg(value_enum, value_name = "KIND")]
     pub(crate) kind: DocumentKind,
 
@@ -322,6 +322,8 @@ pub(crate) enum DocumentKind {
     Requirements,
     /// What an agent states about itself (section 3)
     Declaration,
+    /// What an AG-UI agent declares (AgentCapabilities)
+    Capabilities,
 }
 
 const INPUT: &str = "Input";
@@ -453,7 +455,7 @@ mod tests {
             &["--format", "xml"],
             &["-q", "-v"],
             &["check"],
-            &["check", "capabilities"],
+            &["check", "capability"],
             &["match", "one.json"],
             &["vectors"],
             &["explain", "--follow"],

@@ -1,5 +1,6 @@
 //! Streaming verification of A3 Capability Schema traces.
 
+pub mod agui;
 pub mod decode;
 pub mod documents;
 pub mod event;

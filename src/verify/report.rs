@@ -34,15 +34,24 @@ impl Place<'_> {
 /// goes wrong.
 #[derive(Debug)]
 pub(crate) struct Broken {
+    code: Code,
     message: String,
     detail: String,
     value: Option<String>,
     rule: &'static str,
 }
 
+impl Broken {
+    /// The same under another code than `E_STRUCTURE`.
+    pub(crate) fn as_code(self, code: Code) -> Self {
+        Broken { code, ..self }
+    }
+}
+
 /// A line over the limit.
 pub(crate) fn too_long(max_bytes: usize) -> Broken {
     Broken {
+        code: Code::Structure,
         message: format!("the line is longer than {max_bytes} bytes"),
         detail: "expected a record within the limit; --max-record-bytes sets it".to_owned(),
         value: None,
@@ -53,6 +62,7 @@ pub(crate) fn too_long(max_bytes: usize) -> Broken {
 /// A line that is not JSON, or no object.
 pub(crate) fn not_json(malformed: Malformed, line: &[u8]) -> Broken {
     Broken {
+        code: Code::Structure,
         message: format!(
             "the line is no JSON object: at byte {}: {}",
             malformed.at,
@@ -81,6 +91,7 @@ pub(crate) fn no_document(malformed: Malformed, text: &[u8], rule: &'static str)
         ),
     };
     Broken {
+        code: Code::Structure,
         message,
         detail: "expected one JSON object (RFC 8259, UTF-8)".to_owned(),
         value: Some(excerpt_around(malformed.at, text)).filter(|excerpt| !excerpt.is_empty()),
@@ -183,12 +194,12 @@ impl<const N: usize> Reporter<'_, N> {
 
     /// Reports a line that is no record, or a text that is no document.
     pub(crate) fn broken(&mut self, place: &Place<'_>, broken: Broken) {
-        if !self.filter.allows(Code::Structure) {
+        if !self.filter.allows(broken.code) {
             return;
         }
         let subject = Subject::unread(place);
         let draft = Draft {
-            code: Code::Structure,
+            code: broken.code,
             rule: broken.rule,
             pointer: String::new(),
             predicate: None,

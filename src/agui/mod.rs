@@ -1,0 +1,18 @@
+//! AG-UI: an agent's `AgentCapabilities` declaration, by itself and held against its runs.
+//!
+//! A declaration tells an application what an agent can do. [`check`] holds one against the
+//! protocol's shape, in two layers: a consumer must not use a declaration in which a described
+//! member is malformed, and must not reject one for members that it does not know; the strict layer
+//! is the closed schema. [`Capabilities`] is a declaration that a consumer can use.
+
+mod capabilities;
+mod declaration;
+mod integer;
+mod shape;
+
+pub use capabilities::{
+    Answer, Capabilities, Execution, HumanInTheLoop, Identity, MultiAgent, Multimodal,
+    MultimodalInput, MultimodalOutput, Output, Reasoning, State, SubagentInfo, Tool, Tools,
+    Transport,
+};
+pub use declaration::{check, looks_like_a3};
