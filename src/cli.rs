@@ -267,8 +267,9 @@ pub(crate) struct CheckOptions {
 
     /// Write the usable document, and the findings to standard error
     ///
-    /// A document without errors goes to standard output as it was given; one with errors does not.
-    /// Default: findings only, to standard output.
+    /// A document without errors goes to standard output as it was given (capabilities: without the
+    /// white space between tokens, and nothing else changed); one with errors does not. Default:
+    /// findings only, to standard output.
     #[arg(long)]
     pub(crate) print: bool,
 

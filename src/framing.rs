@@ -83,8 +83,7 @@ impl Framer {
     /// Ends the unfinished line with `rest`.
     fn complete(&mut self, rest: &[u8], each: &mut impl FnMut(Line<'_>)) {
         let mut line = std::mem::take(&mut self.unfinished);
-        // Beyond the limit and a CR nothing of the line is needed.
-        let room = self.max_line_bytes + 2 - line.len().min(self.max_line_bytes + 2);
+        let room = self.most_kept() - line.len();
         line.extend_from_slice(&rest[..rest.len().min(room)]);
         let length = line.len() + rest.len() - rest.len().min(room);
         self.hand_out(&line, each);
@@ -102,9 +101,7 @@ impl Framer {
             return;
         }
         let held = self.unfinished.len();
-        // One byte more than the limit may turn out to be the CR of the line's end.
-        let room = self.max_line_bytes + 2 - held;
-        let kept = bytes.len().min(room);
+        let kept = bytes.len().min(self.most_kept() - held);
         self.reserve(kept);
         self.unfinished.extend_from_slice(&bytes[..kept]);
         let limit = self.max_line_bytes + bom_bytes(self.offset, &self.unfinished);
@@ -117,11 +114,17 @@ impl Framer {
         }
     }
 
+    /// Most that is needed of a line: what the limit allows, a BOM before it, a byte that may turn
+    /// out to be the CR of its end, and one more to see that it is too long.
+    fn most_kept(&self) -> usize {
+        BOM.len() + self.max_line_bytes + 2
+    }
+
     /// Grows the buffer by doubling, but not beyond what a line may need.
     fn reserve(&mut self, additional: usize) {
         let needed = self.unfinished.len() + additional;
         if needed > self.unfinished.capacity() {
-            let doubled = (2 * self.unfinished.capacity()).min(self.max_line_bytes + 2);
+            let doubled = (2 * self.unfinished.capacity()).min(self.most_kept());
             self.unfinished
                 .reserve_exact(needed.max(doubled) - self.unfinished.len());
         }

@@ -4,6 +4,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::decode::document::cut;
+
 /// A JSON Pointer to a member below the record itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JsonPointer {
@@ -100,6 +102,9 @@ fn push_token(pointer: &mut String, token: &str) {
     }
 }
 
+/// Longest name that [`Path::label`] shows whole.
+const MAX_NAME_BYTES: usize = 80;
+
 /// Where a reader is in a record: a list of segments on the call stack, rendered only when
 /// something there is wrong.
 #[derive(Clone, Copy, Debug)]
@@ -138,13 +143,28 @@ impl<'p> Path<'p> {
         }
     }
 
-    /// The last segment as a person would call it.
+    /// What is here as a person would call it: `` `declaration.clearances[1]` ``. What every record
+    /// has around its members, `content` and `scheduling`, is left out.
     pub(crate) fn label(&self) -> String {
-        match (self.segment, self.parent) {
-            (Segment::Root, _) => "the document".to_owned(),
-            (Segment::Name(name), _) => format!("`{name}`"),
-            (Segment::Index(index), Some(parent)) => format!("entry {index} of {}", parent.label()),
-            (Segment::Index(index), None) => format!("entry {index}"),
+        let name = self.dotted();
+        if name.is_empty() {
+            return "the document".to_owned();
+        }
+        format!("`{name}`")
+    }
+
+    fn dotted(&self) -> String {
+        let parent = self.parent.map_or_else(String::new, Path::dotted);
+        match self.segment {
+            Segment::Root => String::new(),
+            Segment::Index(index) => format!("{parent}[{index}]"),
+            Segment::Name(name) => {
+                let name = cut(name, MAX_NAME_BYTES);
+                match &*parent {
+                    "" | "content" | "scheduling" => name.into_owned(),
+                    _ => format!("{parent}.{name}"),
+                }
+            }
         }
     }
 
@@ -195,7 +215,15 @@ mod tests {
         let list = content.name("a/b");
         let entry = list.index(3);
         assert_eq!(entry.render(), "/content/a~1b/3");
-        assert_eq!(entry.label(), "entry 3 of `a/b`");
+        assert_eq!(entry.label(), "`a/b[3]`");
         assert_eq!(Path::ROOT.render(), "");
+        assert_eq!(Path::ROOT.label(), "the document");
+        let scheduling = content.name("scheduling");
+        assert_eq!(scheduling.label(), "`scheduling`");
+        let declaration = scheduling.name("declaration");
+        let capabilities = declaration.name("capabilities");
+        let entry = capabilities.index(0);
+        let name = entry.name("name");
+        assert_eq!(name.label(), "`declaration.capabilities[0].name`");
     }
 }

@@ -154,11 +154,13 @@ impl Faults {
 
     /// Notes that a string is not one of those that are allowed.
     pub(crate) fn wrong_string(&mut self, at: &Path, found: &str, expected: &str) {
-        self.structure(
-            at,
-            format_args!("{} is {:?}", at.label(), quoted(found)),
-            expected,
-        );
+        let label = at.label();
+        if found.is_empty() {
+            self.structure(at, format_args!("{label} is the empty string"), expected);
+        } else {
+            let found = quoted(found);
+            self.structure(at, format_args!("{label} is {found:?}"), expected);
+        }
     }
 
     /// Notes that the schema knows no such member; once, however often it is there.
@@ -288,9 +290,11 @@ impl<'a> Document<'a> {
         let found = self.reader.peek()?;
         let text = self.reader.skip()?;
         let message = match found {
-            Type::Number => format!("{} is the number {}", at.label(), quoted(text)),
             Type::Bool => format!("{} is {text}", at.label()),
-            Type::String => format!("{} is the string {}", at.label(), quoted(text)),
+            Type::Number | Type::String => {
+                let described = found.described();
+                format!("{} is {described}, {}", at.label(), quoted(text))
+            }
             _ => format!("{} is {}", at.label(), found.described()),
         };
         self.faults.structure(at, message, expected);
@@ -386,7 +390,7 @@ impl<'a> Document<'a> {
             Ok(value) => Ok(Reading::Value(value)),
             Err(_) if text == "-0" => Ok(Reading::Value(0)),
             Err(_) => {
-                let message = format!("{} is the number {}", at.label(), quoted(text));
+                let message = format!("{} is {}", at.label(), quoted(text));
                 self.faults.structure(at, message, INTEGER);
                 Ok(Reading::Unreadable)
             }

@@ -67,16 +67,14 @@ impl Why {
             Why::Colon => "expected `:` after a member name",
             Why::CommaOrBrace => "expected `,` or `}` after a member",
             Why::CommaOrBracket => "expected `,` or `]` after an entry",
-            Why::Trailing => "expected nothing after the value",
+            Why::Trailing => "more text follows the value",
             Why::Control => "a control character in a string must be escaped",
-            Why::Escape => {
-                "no such escape; expected one of \\\" \\\\ \\/ \\b \\f \\n \\r \\t \\uXXXX"
-            }
+            Why::Escape => "expected one of the escapes \\\" \\\\ \\/ \\b \\f \\n \\r \\t \\uXXXX",
             Why::Surrogate => "a lone surrogate escape makes no Unicode character",
             Why::Number => "not a JSON number",
-            Why::Utf8 => "not UTF-8",
+            Why::Utf8 => "a byte that is not UTF-8",
             Why::Depth => "nested deeper than 1024 levels",
-            Why::NotAnObject => "expected a JSON object",
+            Why::NotAnObject => "JSON, but no object",
         }
     }
 }

@@ -68,11 +68,7 @@ fn name<'a>(text: &'a str, at: &Path, faults: &mut Faults) -> Option<Cow<'a, str
         Type::Number if !text.contains(['.', 'e', 'E']) => return Some(Cow::Borrowed(text)),
         Type::Number => {
             let found = super::document::quoted(text);
-            faults.structure(
-                at,
-                format_args!("{} is the number {found}", at.label()),
-                NAME,
-            );
+            faults.structure(at, format_args!("{} is {found}", at.label()), NAME);
         }
         other => {
             faults.structure(

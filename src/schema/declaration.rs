@@ -2,8 +2,8 @@
 
 use super::agent::{AGENT, Agent};
 use super::requirements::{Capability, capability, names};
-use super::{Predicate, PredicateKind, identifier, latency_class, schema_version};
-use crate::decode::document::{Document, List, Member, Need, Reading};
+use super::{Predicate, PredicateKind, VERSION, clearance, latency_class, schema_version};
+use crate::decode::document::{Document, List, Member, Need, Reading, quoted};
 use crate::decode::reader::{JsonStr, Read};
 use crate::pointer::Path;
 
@@ -12,7 +12,6 @@ pub(crate) const DECLARATION: &str = "a declaration (an object)";
 
 const CAPABILITIES: &str = "a list of {name, version}";
 const CLEARANCES: &str = "a list of clearance identifiers";
-const V: &str = "a schema version 1.x, such as \"1.0\"";
 
 /// What an agent declares about itself.
 #[derive(Clone, Debug)]
@@ -44,7 +43,7 @@ impl<'a> Declaration<'a> {
         if !found {
             return Ok(Reading::Unreadable);
         }
-        document.demand(&at.name("v"), V, &mut members.v);
+        document.demand(&at.name("v"), VERSION, &mut members.v);
         document.demand(&at.name("agent"), AGENT, &mut members.agent);
         document.demand(
             &at.name("capabilities"),
@@ -96,62 +95,69 @@ impl<'a> Declaration<'a> {
 
     /// What the declaration has in the place that `predicate` reads, in words.
     pub(crate) fn holdings(&self, predicate: &Predicate<'_>) -> String {
-        let strings = |reading: &Reading<List<JsonStr<'a>>>| match reading {
-            Reading::Value(list) => Some(
-                list.values()
-                    .map(|held| held.decode().into_owned())
-                    .collect(),
-            ),
-            _ => None,
-        };
-        let (member, held) = match predicate.kind {
-            PredicateKind::Capability => ("capabilities", self.capability_names(&predicate.name)),
-            PredicateKind::Clearance => ("clearances", strings(&self.clearances)),
-            PredicateKind::Tool => ("tools", strings(&self.tools)),
-            PredicateKind::Residency => ("residency", strings(&self.residency)),
+        match predicate.kind {
+            PredicateKind::Capability => self.capabilities_held(&predicate.name),
+            PredicateKind::Clearance => list_held("clearances", &self.clearances),
+            PredicateKind::Tool => list_held("tools", &self.tools),
+            PredicateKind::Residency => list_held("residency", &self.residency),
             PredicateKind::LatencyClass => {
-                let class = self.latency_class.value();
-                (
-                    "model.latency_class",
-                    class.map(|class| vec![class.decode().into_owned()]),
-                )
+                let class = self.latency_class.value().copied();
+                value_held("model.latency_class", class)
             }
             PredicateKind::AgentRef | PredicateKind::AntiAffinity => {
-                let name = self
-                    .agent_name()
-                    .map(|name| vec![name.decode().into_owned()]);
-                ("agent.name", name)
+                value_held("agent.name", self.agent_name())
             }
-        };
-        match held {
-            None => format!("the declaration has no `{member}`"),
-            Some(held) => format!("the declaration's `{member}`: {}", listed(&held)),
         }
     }
 
     /// Versions of the capability in question, or else every capability.
-    fn capability_names(&self, name: &str) -> Option<Vec<String>> {
+    fn capabilities_held(&self, name: &str) -> String {
         let all = || self.capabilities.value().into_iter().flat_map(List::values);
-        let text = |&(n, v): &Capability<'a>| format!("{}/{v}", n.decode());
-        let same: Vec<_> = all().filter(|(n, _)| *n == *name).map(text).collect();
-        Some(if same.is_empty() {
-            all().map(text).collect()
-        } else {
-            same
-        })
+        let same = all().filter(|(n, _)| *n == *name);
+        let versions: Vec<_> = same.map(|(_, version)| version.to_string()).collect();
+        if !versions.is_empty() {
+            return format!("the declaration has it at version {}", listed(&versions));
+        }
+        let names: Vec<_> = all().map(|(n, v)| format!("{}/{v}", n.decode())).collect();
+        format!("the declaration's `capabilities`: {}", listed(&names))
     }
 }
 
-/// Up to ten of `items`, and how many more there are.
+fn list_held(member: &str, reading: &Reading<List<JsonStr<'_>>>) -> String {
+    let Reading::Value(list) = reading else {
+        return format!("the declaration has no `{member}`");
+    };
+    let held: Vec<_> = list.values().map(|held| held.decode()).collect();
+    format!("the declaration's `{member}`: {}", listed(&held))
+}
+
+fn value_held(member: &str, value: Option<JsonStr<'_>>) -> String {
+    match value {
+        Some(value) => format!(
+            "the declaration's `{member}` is `{}`",
+            quoted(&value.decode())
+        ),
+        None => format!("the declaration has no `{member}`"),
+    }
+}
+
+/// Up to ten of `items`, and how many more there are. One whose ends would not be seen is put in
+/// quotes.
 pub(crate) fn listed<T: AsRef<str>>(items: &[T]) -> String {
     const SHOWN: usize = 10;
     if items.is_empty() {
         return "none".to_owned();
     }
+    let is_plain = |text: &str| {
+        !text.is_empty() && !text.contains([',', ';']) && !text.contains(char::is_whitespace)
+    };
     let shown: Vec<_> = items
         .iter()
         .take(SHOWN)
-        .map(|item| crate::decode::document::quoted(item.as_ref()))
+        .map(|item| match quoted(item.as_ref()) {
+            text if is_plain(&text) => text,
+            text => format!("{text:?}").into(),
+        })
         .collect();
     match items.len() - shown.len() {
         0 => shown.join(", "),
@@ -205,7 +211,7 @@ impl<'a> Members<'a> {
     fn read(&mut self, document: &mut Document<'a>, member: &str, at: &Path) -> Read<()> {
         use Need::{Optional, Required};
         match member {
-            "v" => document.member(at, Required, V, &mut self.v, schema_version),
+            "v" => document.member(at, Required, VERSION, &mut self.v, schema_version),
             "agent" => document.member(at, Required, AGENT, &mut self.agent, Agent::read),
             "capabilities" => {
                 let slot = &mut self.capabilities;
@@ -218,7 +224,7 @@ impl<'a> Members<'a> {
             "clearances" => {
                 let slot = &mut self.clearances;
                 document.member(at, Required, CLEARANCES, slot, |document, at| {
-                    document.list(at, CLEARANCES, identifier)
+                    document.list(at, CLEARANCES, clearance)
                 })
             }
             "residency" => {
@@ -253,7 +259,7 @@ fn model<'a>(document: &mut Document<'a>, at: &Path) -> Read<Reading<Reading<Jso
 
 /// Reads a decimal string: `[0-9]+(\.[0-9]+)?`.
 fn decimal(document: &mut Document<'_>, at: &Path) -> Read<Reading<()>> {
-    const DECIMAL: &str = "a decimal string such as \"0.75\"";
+    const DECIMAL: &str = "a decimal string such as \"0.75\", without sign or exponent";
     let Reading::Value(string) = document.string(at, DECIMAL)? else {
         return Ok(Reading::Unreadable);
     };

@@ -18,7 +18,8 @@ use crate::decode::document::{Document, Reading};
 use crate::decode::reader::{JsonStr, Read};
 use crate::pointer::Path;
 
-const VERSION: &str = "a schema version 1.x, such as \"1.0\"";
+/// What `v` is, for messages.
+const VERSION: &str = "a string with a schema version 1.x, such as \"1.0\"";
 const NON_EMPTY: &str = "a non-empty string";
 
 /// Reads `v`: `1(\.[0-9]+)*`, the whole string (R7).
@@ -37,14 +38,24 @@ fn schema_version(document: &mut Document<'_>, at: &Path) -> Read<Reading<()>> {
     Ok(Reading::Unreadable)
 }
 
+const CLEARANCE: &str = "a clearance such as orders.read, matching [a-z0-9]+(\\.[a-z0-9-]+)+";
+
+/// Reads a clearance. One that breaks only the grammar is a fault and still counts (R7).
+fn clearance<'a>(document: &mut Document<'a>, at: &Path) -> Read<Reading<JsonStr<'a>>> {
+    identifier(document, at, CLEARANCE)
+}
+
 /// Reads an identifier. One that breaks only the grammar is a fault and still counts (R7).
-fn identifier<'a>(document: &mut Document<'a>, at: &Path) -> Read<Reading<JsonStr<'a>>> {
-    const IDENTIFIER: &str = "an identifier such as orders.read: [a-z0-9]+(\\.[a-z0-9-]+)+";
-    let reading = document.string(at, IDENTIFIER)?;
+fn identifier<'a>(
+    document: &mut Document<'a>,
+    at: &Path,
+    expected: &str,
+) -> Read<Reading<JsonStr<'a>>> {
+    let reading = document.string(at, expected)?;
     if let Some(string) = reading.value() {
         let text = string.decode();
         if !identifier::is_identifier(&text) {
-            document.faults.wrong_string(at, &text, IDENTIFIER);
+            document.faults.wrong_string(at, &text, expected);
         }
     }
     Ok(reading)

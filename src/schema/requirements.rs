@@ -1,7 +1,9 @@
 //! Requirements (section 4, R8) and the predicate set derived from them (section 5, R10).
 
 use super::agent::agent_reference;
-use super::{NON_EMPTY, Predicate, PredicateKind, identifier, latency_class, schema_version};
+use super::{
+    NON_EMPTY, Predicate, PredicateKind, clearance, identifier, latency_class, schema_version,
+};
 use crate::decode::document::{Document, INTEGER, List, Member, Need, Reading};
 use crate::decode::reader::{JsonStr, Read};
 use crate::pointer::Path;
@@ -110,13 +112,17 @@ impl<'a> Members<'a> {
             }
             "clearances" => {
                 document.member(at, OPTIONAL, "", &mut self.clearances, |document, at| {
-                    document.list(at, "a list of clearance identifiers", identifier)
+                    document.list(at, "a list of clearance identifiers", clearance)
                 })
             }
             "tools" => document.member(at, OPTIONAL, "", &mut self.tools, |document, at| {
                 document.list(at, "a list of tool names", names)
             }),
-            "residency" => document.member(at, OPTIONAL, "", &mut self.residency, names),
+            "residency" => {
+                document.member(at, OPTIONAL, "", &mut self.residency, |document, at| {
+                    document.non_empty(at, "one residency label, a non-empty string")
+                })
+            }
             "model" => document.member(at, OPTIONAL, "", &mut self.model, model),
             "session" => document.member(at, OPTIONAL, "", &mut self.session, |document, at| {
                 document.string(at, "a string")
@@ -184,7 +190,9 @@ pub(super) fn capability<'a>(
     let (mut name, mut version, mut description) = (Member::new(), Member::new(), Member::new());
     let expected = "an object with `name` and `version`";
     let found = document.object(at, expected, |document, member, at| match member {
-        "name" => document.member(at, Need::Required, NAME, &mut name, identifier),
+        "name" => document.member(at, Need::Required, NAME, &mut name, |document, at| {
+            identifier(document, at, NAME)
+        }),
         "version" => document.member(at, Need::Required, INTEGER, &mut version, Document::integer),
         "description" if declared => {
             document.member(at, Need::Optional, "", &mut description, |document, at| {
@@ -205,7 +213,8 @@ pub(super) fn capability<'a>(
     })
 }
 
-const NAME: &str = "a capability name such as order.investigate";
+const NAME: &str =
+    "a capability name such as order.investigate, matching [a-z0-9]+(\\.[a-z0-9-]+)+";
 
 /// Reads a name or label that is no identifier.
 pub(super) fn names<'a>(document: &mut Document<'a>, at: &Path) -> Read<Reading<JsonStr<'a>>> {

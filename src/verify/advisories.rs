@@ -150,25 +150,25 @@ fn misfits(
                 candidate: false,
                 chosen: true,
                 ..
-            } => "is chosen and no candidate",
+            } => "is chosen but no candidate",
             Seen {
                 candidate: false,
                 failed: true,
                 ..
-            } => "has failed and is no candidate",
+            } => "failed but is no candidate",
             Seen {
                 candidate: false, ..
-            } => "is scored and no candidate",
+            } => "is scored but no candidate",
             Seen {
                 failed: true,
                 scored: true,
                 ..
-            } => "has both failed and a score",
+            } => "failed and has a score",
             Seen {
                 failed: false,
                 scored: false,
                 ..
-            } => "has neither failed nor a score",
+            } => "neither failed nor has a score",
             _ => continue,
         };
         misfits.push(format!("`{}` {problem}", quoted(name)));

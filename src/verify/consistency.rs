@@ -48,7 +48,11 @@ pub(crate) fn judge(
             listed(&added)
         ));
     }
-    let message = "the requirements matched are not those of task.submitted".to_owned();
+    let message = match submission {
+        Submission::None => "requirements were matched, but no task.submitted came before",
+        _ => "the requirements matched are not those of task.submitted",
+    }
+    .to_owned();
     scheduling_path(|at| {
         let at = at.name("requirements");
         drafts.add(

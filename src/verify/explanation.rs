@@ -100,7 +100,10 @@ fn add_failed(
         quoted(&name)
     );
     let detail = match predicate {
-        Some(predicate) => format!("as having failed {}", quoted(&predicate.decode())),
+        Some(predicate) => format!(
+            "it is said to have failed {}",
+            listed(&[predicate.decode()])
+        ),
         None => String::new(),
     };
     scheduling_path(|at| {
@@ -112,7 +115,7 @@ fn add_failed(
 fn add_unscored(chosen: JsonStr<'_>, scores: &[JsonStr<'_>], drafts: &mut Drafts) {
     let name = chosen.decode();
     let message = format!(
-        "the chosen agent `{}` has no member in `scores`",
+        "`scores` has no member for the chosen agent `{}`",
         quoted(&name)
     );
     let scored: Vec<_> = scores.iter().map(|name| name.decode()).collect();

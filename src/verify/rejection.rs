@@ -23,13 +23,12 @@ pub(crate) fn judge(reason: &str, patterns: &ClaimPatterns, drafts: &mut Drafts)
     }
     let content = Path::ROOT.name("content");
     let message = format!(
-        "the rejection claims that no agent was eligible: {:?}",
+        "the rejection claims that no agent was eligible and names no predicate: {:?}",
         quoted(&claim)
     );
-    let detail =
-        "expected at least one predicate that failed, such as capability:order.investigate/2, \
-                  and the candidates that failed it"
-            .to_owned();
+    let detail = "expected the candidates and the predicate that each of them failed, such as \
+                  capability:order.investigate/2"
+        .to_owned();
     drafts.add(
         Code::RejectionReason,
         "7.7",

@@ -8,7 +8,7 @@ use super::drafts::Drafts;
 use super::resumed;
 use super::state::Pending;
 use crate::decode::document::{Draft, Faults};
-use crate::decode::{Body, Malformed, Record, lookup};
+use crate::decode::{Body, Malformed, Record, Why, lookup};
 use crate::filter::Filter;
 use crate::finding::{AgentId, Code, Counts, Finding, FindingId, Report, Source};
 use crate::framing::Line;
@@ -63,11 +63,19 @@ pub(crate) fn too_long(max_bytes: usize) -> Broken {
 pub(crate) fn not_json(malformed: Malformed, line: &[u8]) -> Broken {
     Broken {
         code: Code::Structure,
-        message: format!(
-            "the line is no JSON object: at byte {}: {}",
-            malformed.at,
-            malformed.why.describe()
-        ),
+        message: match malformed.why {
+            Why::NotAnObject => "the line is JSON, but no object".to_owned(),
+            Why::Depth => format!(
+                "the line is {}, from byte {}",
+                malformed.why.describe(),
+                malformed.at
+            ),
+            why => format!(
+                "the line is not valid JSON: at byte {}: {}",
+                malformed.at,
+                why.describe()
+            ),
+        },
         detail: "expected one JSON object (RFC 8259, UTF-8) a line".to_owned(),
         value: Some(excerpt_around(malformed.at, line)),
         rule: "7",
@@ -83,12 +91,11 @@ pub(crate) fn no_document(malformed: Malformed, text: &[u8], rule: &'static str)
         .chars()
         .count()
         + 1;
-    let message = match text.trim_ascii().is_empty() {
-        true => "the document is empty".to_owned(),
-        false => format!(
-            "the document is not JSON: line {line}, column {column}: {}",
-            malformed.why.describe()
-        ),
+    let describe = malformed.why.describe();
+    let message = match malformed.why {
+        Why::Ends if text.trim_ascii().is_empty() => "the document is empty".to_owned(),
+        Why::Depth => format!("the document is {describe}, from line {line}, column {column}"),
+        _ => format!("the document is not valid JSON: at line {line}, column {column}: {describe}"),
     };
     Broken {
         code: Code::Structure,

@@ -106,13 +106,16 @@ pub(crate) fn judge_reference(
 }
 
 fn judge_seq(referred: u64, record: &ResumedRecord<'_>, state: &TraceState, drafts: &mut Drafts) {
-    let expected =
-        "expected the `seq` of an earlier task.bound of this trace that carried a full explanation";
+    let expected = "expected that of an earlier task.bound of this trace with `candidates`, `filters_passed`, \
+         `filters_failed` and `scores`";
     let set = match state.explanations.find(referred) {
         Lookup::Unknown => return,
         Lookup::NotFound if state.explained_without_seq => return,
         Lookup::NotFound => {
-            let message = format!("`recorded_in.seq` is {referred}, which is no such placement");
+            let message = format!(
+                "`recorded_in.seq` is {referred}, and no earlier placement with a full explanation has \
+                 that `seq`"
+            );
             return add("seq", message, expected.to_owned(), drafts);
         }
         Lookup::Found(set) => set,
@@ -120,8 +123,9 @@ fn judge_seq(referred: u64, record: &ResumedRecord<'_>, state: &TraceState, draf
     if let Some(own) = record.seq
         && referred >= own
     {
-        let message =
-            format!("`recorded_in.seq` is {referred}, which is not before this record's {own}");
+        let message = format!(
+            "`recorded_in.seq` is {referred}, which is not smaller than this record's own `seq`, {own}"
+        );
         add("seq", message, expected.to_owned(), drafts);
     }
     if set.differs(record.set) {

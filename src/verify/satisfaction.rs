@@ -44,7 +44,7 @@ pub(crate) fn message(predicate: &Predicate<'_>) -> String {
         PredicateKind::Tool => format!("the agent is not bound to tool `{name}`"),
         PredicateKind::Residency => format!("the agent's residency does not contain `{name}`"),
         PredicateKind::LatencyClass => format!("the agent's latency class is not `{name}`"),
-        PredicateKind::AgentRef => format!("the task named agent `{name}`, and this is another"),
+        PredicateKind::AgentRef => format!("the task names agent `{name}`, and this is another"),
         PredicateKind::AntiAffinity => format!("the task excludes agent `{name}`"),
     }
 }

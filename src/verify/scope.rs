@@ -15,17 +15,17 @@ pub(crate) fn judge(declared: &Agent<'_>, admission: &Admission, drafts: &mut Dr
         Admission::Unknown => return,
         Admission::Agent(admitted) => admitted,
         Admission::None => {
-            let message = format!("the declaration is of agent {}", described(declared));
+            let message = format!("the declaration is that of `{}`", described(declared));
             let detail = "no task.admitted came before this placement".to_owned();
             return add(message, detail, drafts);
         }
     };
     let (name, namespace) = (admitted.name(), admitted.namespace());
     if differ(declared.name, name) || differ(declared.namespace, namespace) {
-        let message = format!("the declaration is of agent {}", described(declared));
+        let message = format!("the declaration is that of `{}`", described(declared));
         let half = |half: Option<&'_ str>| quoted(half.unwrap_or("?")).into_owned();
         let detail = format!(
-            "the task was admitted to {}/{}",
+            "the task was admitted to `{}/{}`",
             half(namespace),
             half(name)
         );

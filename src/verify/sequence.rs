@@ -15,9 +15,12 @@ pub(crate) fn judge(seq: u64, state: &mut TraceState, drafts: &mut Drafts) {
     }
     let greatest = state.greatest_seq;
     if seq <= greatest {
-        let message = format!("`seq` is {seq} after {greatest}");
+        let message = match seq == greatest {
+            true => format!("`seq` is {seq}, and so was an earlier one"),
+            false => format!("`seq` is {seq}, but {greatest} came before it"),
+        };
         let detail = format!(
-            "expected more than every `seq` before it in the trace, so at least {}",
+            "expected more than every `seq` before it in the trace, at least {}",
             u128::from(greatest) + 1
         );
         drafts.add(Code::Structure, "7", &at, message, detail);
@@ -26,10 +29,12 @@ pub(crate) fn judge(seq: u64, state: &mut TraceState, drafts: &mut Drafts) {
     if seq - greatest > 1 && !state.gap_reported {
         state.gap_reported = true;
         let message = format!("`seq` goes from {greatest} to {seq}");
-        let detail = format!(
-            "{} are not in the trace; later gaps are not reported",
-            seq - greatest - 1
-        );
+        let detail = match seq - greatest - 1 {
+            1 => "the one between is not in the trace; later gaps are not reported".to_owned(),
+            several => {
+                format!("the {several} between are not in the trace; later gaps are not reported")
+            }
+        };
         drafts.add(Code::SeqGap, "7", &at, message, detail);
     }
     state.greatest_seq = seq;
