@@ -106,7 +106,8 @@ pub(crate) fn no_document(malformed: Malformed, text: &[u8], rule: &'static str)
     }
 }
 
-fn excerpt_around(at: usize, text: &[u8]) -> String {
+/// What stands around a place in a text.
+pub(crate) fn excerpt_around(at: usize, text: &[u8]) -> String {
     const BEFORE: usize = 40;
     const AFTER: usize = 20;
     let start = at.saturating_sub(BEFORE);
@@ -214,6 +215,26 @@ impl<const N: usize> Reporter<'_, N> {
             detail: Some(broken.detail),
         };
         self.report(&subject, draft, broken.value);
+    }
+
+    /// Reports something in a run of an AG-UI agent.
+    pub(crate) fn in_run(
+        &mut self,
+        place: &Place<'_>,
+        run: &Arc<str>,
+        kind: Option<&str>,
+        draft: Draft,
+        value: Option<String>,
+    ) {
+        if !self.filter.allows(draft.code) {
+            return;
+        }
+        let subject = Subject {
+            trace: run,
+            kind: kind.map(str::to_owned),
+            ..Subject::unread(place)
+        };
+        self.report(&subject, draft, value);
     }
 
     /// Reports a placement that waited until its trace ended.
