@@ -69,6 +69,21 @@ pub(crate) struct RunOptions {
     #[arg(long, value_name = "FILE", help_heading = INPUT)]
     pub(crate) config: Option<PathBuf>,
 
+    /// Choose what the sources hold [default: a3]
+    ///
+    /// a3: A3 traces. ag-ui: streams of AG-UI events, one JSON event a line or server-sent events
+    /// (the first line that is not blank shows which), held against --declaration. Default: a3.
+    #[arg(long, value_enum, value_name = "PROTOCOL", help_heading = INPUT)]
+    pub(crate) protocol: Option<ProtocolChoice>,
+
+    /// Hold AG-UI runs against this agent's declaration
+    ///
+    /// A JSON document of AgentCapabilities, for --protocol ag-ui. Where it is malformed that is
+    /// reported (status 1), where it cannot be read that is said (status 2), and the streams are read
+    /// as of an agent that declared nothing. Default: nothing is declared.
+    #[arg(long, value_name = "FILE", help_heading = INPUT)]
+    pub(crate) declaration: Option<PathBuf>,
+
     /// Tell traces apart by this member of each record
     ///
     /// A JSON Pointer (RFC 6901) such as /trace or /content/task. Records of many traces may then
@@ -277,6 +292,17 @@ pub(crate) struct CheckOptions {
     pub(crate) output: OutputOptions,
 }
 
+/// What the sources hold, as typed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum ProtocolChoice {
+    /// A3 traces
+    #[default]
+    A3,
+    /// Streams of AG-UI events
+    AgUi,
+}
+
 /// How findings are to be written, as typed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -347,6 +373,8 @@ pub(crate) const EXAMPLES: &str = "  Verify a trace:
       tracecheck --trace-key /task --end-kind task.completed all.jsonl
   Fail only on agents that lack something:
       tracecheck --only 'E_*_UNMET' run.jsonl
+  Hold the runs of an AG-UI agent against what it declares:
+      tracecheck --protocol ag-ui --declaration agent.json events.sse
   Learn what a finding means:
       tracecheck explain E_RESIDENCY_UNMET";
 

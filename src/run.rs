@@ -5,10 +5,11 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant, SystemTime};
 
 use tracecheck::event::{SourceState, Summary};
-use tracecheck::{Framer, Options, Report, Severity, Source, Verifier};
+use tracecheck::{Report, Severity, Source};
 
-use crate::config::{Config, Format};
-use crate::emit::{self, Emitter};
+use crate::checking::{Checker, Declaration, Lines};
+use crate::config::{Config, Format, Protocol};
+use crate::emit::{self, Emitter, Terms};
 use crate::exit::Outcome;
 use crate::progress::{Beside, Progress};
 use crate::signals;
@@ -28,8 +29,11 @@ pub(crate) fn run(config: &Config) -> Outcome {
     if let Err(error) = signals::listen(sender.clone()) {
         tracing::warn!("signals will end the run at once: {error}");
     }
-    let mut run = Run::new(config, &progress);
-    let result = run.announce(&expansion).and_then(|()| {
+    let (checker, declaration) = Checker::new(config);
+    let mut run = Run::new(config, checker, &progress);
+    let announced = run.announce_declaration(declaration);
+    let result = announced.and_then(|()| {
+        run.announce(&expansion)?;
         let nothing_read = expansion.origins.is_empty() && expansion.failures.is_empty();
         run.outcome.nothing_read = nothing_read;
         run.take_all(expansion.origins, sender, &receiver)?;
@@ -57,7 +61,7 @@ fn total_bytes(origins: &[Origin]) -> Option<u64> {
 
 struct Run<'c> {
     config: &'c Config,
-    verifier: Verifier,
+    checker: Checker,
     output: Output<'c>,
     outcome: Outcome,
     started: Instant,
@@ -70,7 +74,7 @@ struct Run<'c> {
 
 struct Current {
     source: Source,
-    framer: Framer,
+    lines: Lines,
 }
 
 /// Where reports go. After an error nothing more is written.
@@ -97,7 +101,12 @@ impl Output<'_> {
 }
 
 impl<'c> Run<'c> {
-    fn new(config: &'c Config, progress: &'c Progress) -> Self {
+    fn new(config: &'c Config, checker: Checker, progress: &'c Progress) -> Self {
+        let terms = match config.protocol {
+            Protocol::A3 => Terms::Traces,
+            Protocol::AgUi { .. } => Terms::Runs,
+        };
+        let clock = SystemTime::now;
         let format = match config.format {
             Format::Json => emit::Format::Json,
             Format::Text => emit::Format::Text {
@@ -108,9 +117,9 @@ impl<'c> Run<'c> {
         let out = progress.beside(io::stdout());
         Run {
             config,
-            verifier: Verifier::new(options(config)),
+            checker,
             output: Output {
-                emitter: Emitter::new(out, format, config.trace_events, SystemTime::now),
+                emitter: Emitter::new(out, format, config.trace_events, clock).in_terms_of(terms),
                 progress,
                 error: None,
                 reports: Vec::new(),
@@ -123,6 +132,34 @@ impl<'c> Run<'c> {
             bytes: 0,
             is_complete: true,
             current: None,
+        }
+    }
+
+    /// Says what of the declaration cannot be used, once: the runs are read all the same.
+    fn announce_declaration(&mut self, declaration: Declaration) -> io::Result<()> {
+        const NOTHING: &str = "every run is read as of an agent that declared nothing";
+        match declaration {
+            Declaration::Usable => Ok(()),
+            Declaration::OfA3 { name } => {
+                tracing::warn!("{name}: this seems to be a declaration of A3: {NOTHING}");
+                Ok(())
+            }
+            Declaration::Absent => {
+                tracing::warn!("no --declaration was given: {NOTHING}");
+                Ok(())
+            }
+            Declaration::Unreadable { name, problem } => {
+                self.outcome.source_errors += 1;
+                self.tell_failure(&name, &format!("{problem}; {NOTHING}"))
+            }
+            Declaration::Malformed { name, findings } => {
+                tracing::warn!("{name}: the declaration is malformed: {NOTHING}");
+                if let Checker::AgUi(checker) = &mut self.checker {
+                    checker.note(findings, &mut self.output.reports);
+                }
+                self.output.write_reports();
+                self.flush()
+            }
         }
     }
 
@@ -172,8 +209,9 @@ impl<'c> Run<'c> {
         }
         loop {
             let message = receiver.recv_timeout(IDLE_CHECK);
-            self.verifier
-                .set_time(self.started.elapsed(), &mut self.output.reports);
+            if let Checker::A3(verifier) = &mut self.checker {
+                verifier.set_time(self.started.elapsed(), &mut self.output.reports);
+            }
             self.output.write_reports();
             match message {
                 Ok(message) => return Ok(message),
@@ -189,7 +227,7 @@ impl<'c> Run<'c> {
             .source_state(SourceState::Opened, &source.name, "reading")?;
         self.current = Some(Current {
             source,
-            framer: Framer::new(self.config.max_record_bytes),
+            lines: self.checker.lines(self.config.max_record_bytes),
         });
         Ok(())
     }
@@ -200,9 +238,9 @@ impl<'c> Run<'c> {
             .current
             .as_mut()
             .expect("bytes come from an open source");
-        let (verifier, output) = (&mut self.verifier, &mut self.output);
-        current.framer.push(block.bytes(), |line| {
-            verifier.verify(line, &current.source, &mut output.reports);
+        let (checker, output) = (&mut self.checker, &mut self.output);
+        current.lines.push(block.bytes(), |line| {
+            checker.check(line, &current.source, &mut output.reports);
             output.write_reports();
         });
         self.bytes += block.bytes().len() as u64;
@@ -214,12 +252,12 @@ impl<'c> Run<'c> {
         let Some(mut current) = self.current.take() else {
             return Ok(());
         };
-        let (verifier, output) = (&mut self.verifier, &mut self.output);
-        current.framer.finish(|line| {
-            verifier.verify(line, &current.source, &mut output.reports);
+        let (checker, output) = (&mut self.checker, &mut self.output);
+        current.lines.finish(|line| {
+            checker.check(line, &current.source, &mut output.reports);
             output.write_reports();
         });
-        verifier.end_source(&current.source, &mut output.reports);
+        checker.end_source(&current.source, &mut output.reports);
         output.write_reports();
         output.result()?;
         output.emitter.source_state(
@@ -238,12 +276,16 @@ impl<'c> Run<'c> {
             Some(_) => format!("cannot read any further: {error}"),
             None => format!("cannot open: {error}"),
         };
+        self.tell_failure(name, &message)
+    }
+
+    fn tell_failure(&mut self, name: &str, message: &str) -> io::Result<()> {
         if self.config.format == Format::Json {
             tracing::error!("{name}: {message}");
         }
         self.output
             .emitter
-            .source_state(SourceState::Failed, name, &message)?;
+            .source_state(SourceState::Failed, name, message)?;
         self.flush()
     }
 
@@ -255,12 +297,12 @@ impl<'c> Run<'c> {
     /// Ends the traces that are still open, if all there is of them was read, and sums up.
     fn finish(&mut self) -> io::Result<()> {
         if self.is_complete {
-            self.verifier.end_all(&mut self.output.reports);
+            self.checker.end_all(&mut self.output.reports);
             self.output.write_reports();
             self.output.result()?;
         }
         self.output.progress.finish();
-        let totals = self.verifier.totals();
+        let totals = self.checker.totals();
         let summary = Summary {
             records: totals.records,
             placements: totals.placements,
@@ -274,20 +316,8 @@ impl<'c> Run<'c> {
     }
 
     fn has_failing_findings(&self) -> bool {
-        let counts = &self.verifier.totals().counts;
+        let counts = &self.checker.totals().counts;
         let has = |severity| self.config.fail_on.includes(severity) && counts.total(severity) > 0;
         has(Severity::Error) || has(Severity::Warning)
-    }
-}
-
-fn options(config: &Config) -> Options {
-    Options {
-        trace_key: config.trace_key.clone(),
-        end_kinds: config.end_kinds.clone(),
-        trace_idle: config.trace_idle,
-        max_traces: config.max_traces,
-        claims: config.claims.clone(),
-        filter: config.filter,
-        whole_traces: !config.follow,
     }
 }

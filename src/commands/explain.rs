@@ -63,8 +63,11 @@ fn write_example(out: &mut dyn Write, explanation: &Explanation) -> io::Result<(
     };
     let intro = format!("{what} {code} and nothing else. To try it:");
     write_part(out, "Example", &[&intro])?;
-    write!(out, "  tracecheck explain {code} | grep '^{{' | ")?;
-    writeln!(out, "{}", example_command(explanation))?;
+    let source = format!("  tracecheck explain {code} | grep '^{{' |");
+    let command = example_command(explanation);
+    let fits = source.len() + 1 + command.len() <= WIDTH;
+    let separator = if fits { " " } else { "\n    " };
+    writeln!(out, "{source}{separator}{command}")?;
     writeln!(out)?;
     out.write_all(explanation.example.as_bytes())
 }
@@ -78,7 +81,7 @@ fn example_command(explanation: &Explanation) -> String {
     };
     let mut command = [&[command], explanation.example_options].concat().join(" ");
     if let Some(declaration) = declaration {
-        command = format!("{command} \\\n    --declaration <(echo '{declaration}')");
+        command = format!("{command} --declaration <(echo '{declaration}')");
     }
     command
 }
@@ -136,8 +139,8 @@ mod tests {
         assert!(written(Some(Code::PartialTrace)).contains("| tracecheck --follow\n"));
         assert!(written(Some(Code::Null)).contains("| tracecheck\n"));
         let unrecognised = written(Some(Code::DeclarationUnrecognised));
-        assert!(unrecognised.contains(" check capabilities --strict\n"));
-        assert!(written(Some(Code::Capability)).contains("    --declaration <(echo '{"));
+        assert!(unrecognised.contains("|\n    tracecheck check capabilities --strict\n"));
+        assert!(written(Some(Code::Capability)).contains(" --declaration <(echo '{"));
     }
 
     #[test]

@@ -93,7 +93,7 @@ pub(super) static REQUIREMENTS_MISMATCH: Explanation = Explanation {
 
 pub(super) static CAPABILITY_UNMET: Explanation = Explanation {
     code: Code::CapabilityUnmet,
-    summary: "A required capability is not declared at that version",
+    summary: "A required capability is not declared at its version",
     meaning: &[
         "The placement requires a capability, and the chosen agent's declaration does not list it \
          at exactly that major version. The task was given to an agent that does not claim to be \
