@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use crate::decode::Malformed;
 use crate::decode::document::{Document, Faults, Reading};
-use crate::decode::reader::{Read, Reader};
+use crate::decode::reader::{Read, Reader, Refused};
 use crate::filter::Filter;
 use crate::finding::{Finding, Report, Severity, Source};
 use crate::framing::{Line, without_bom};
@@ -272,7 +272,7 @@ fn read<'a, T>(
     };
     match read {
         Ok(faults) => reporter.document(&place, faults),
-        Err(broken) => reporter.broken(&place, broken),
+        Err(broken) => reporter.broken(&place, broken, &place.source.name),
     }
     let findings = reports.into_iter().filter_map(Report::into_finding);
     (value, findings.collect())
@@ -289,8 +289,9 @@ fn read_text<'a, T>(
         faults: Faults::new(strict),
     };
     document.faults.rule = kind.section();
-    let reading = read(&mut document, &Path::ROOT)?;
-    document.reader.end()?;
+    let reading = read(&mut document, &Path::ROOT)
+        .and_then(|reading| document.reader.end().map(|()| reading))
+        .map_err(|Refused| document.reader.malformed())?;
     let value = match reading {
         Reading::Value(value) => Some(value),
         _ => None,

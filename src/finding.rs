@@ -233,17 +233,18 @@ pub struct Finding {
     /// The record's `seq`, where it could be read.
     pub seq: Option<u64>,
     /// The record's `kind`, where it could be read.
-    pub kind: Option<String>,
+    pub kind: Option<Arc<str>>,
     /// JSON Pointer (RFC 6901) of the member at fault; empty for a whole line. Of `W_CAPABILITY`:
     /// of the declared field that is contradicted, in the declaration.
     pub pointer: String,
     /// The predicate in question, in its canonical form (section 5).
     pub predicate: Option<String>,
     /// The agent of the declaration, where known.
-    pub agent: Option<AgentId>,
+    pub agent: Option<Arc<AgentId>>,
     /// The step of section 7: `7.2` to `7.7`; `7` for what it takes for granted; `6` for what
-    /// section 6 asks a runtime to record and no step checks. Of AG-UI: `declaring` or
-    /// `error-handling`, a section of the page on capabilities; `events` for what is no event.
+    /// section 6 asks a runtime to record and no step checks; `3` or `4`, the section that describes
+    /// it, for a document that stands in no trace. Of AG-UI: `declaring` or `error-handling`, a
+    /// section of the page on capabilities; `events` for what is no event.
     pub rule: &'static str,
     /// Identifies the finding for good.
     pub id: FindingId,

@@ -52,6 +52,8 @@ fn start_diagnostics(config: &Config) {
         .with_writer(io::stderr)
         .with_ansi(config.color_diagnostics)
         .with_target(false)
+        // There is nowhere to report that standard error is gone, and trying would panic.
+        .log_internal_errors(false)
         .init();
 }
 

@@ -9,6 +9,7 @@ use tracecheck::{Report, Severity, Source};
 
 use crate::checking::{Checker, Declaration, Lines};
 use crate::config::{Config, Format, Protocol};
+use crate::emit::sanitise::visible;
 use crate::emit::{self, Emitter, Terms};
 use crate::exit::Outcome;
 use crate::progress::{Beside, Progress};
@@ -20,6 +21,9 @@ const CHANNEL_MESSAGES: usize = 4;
 
 /// How often idle traces are looked for while nothing comes.
 const IDLE_CHECK: Duration = Duration::from_millis(250);
+
+/// Longest name of a source in a diagnostic; no path can be longer.
+const MAX_NAME_CHARS: usize = 4096;
 
 /// Verifies everything that the configuration names.
 pub(crate) fn run(config: &Config) -> Outcome {
@@ -141,6 +145,7 @@ impl<'c> Run<'c> {
         match declaration {
             Declaration::Usable => Ok(()),
             Declaration::OfA3 { name } => {
+                let name = visible(&name, MAX_NAME_CHARS);
                 tracing::warn!("{name}: this seems to be a declaration of A3: {NOTHING}");
                 Ok(())
             }
@@ -153,6 +158,7 @@ impl<'c> Run<'c> {
                 self.tell_failure(&name, &format!("{problem}; {NOTHING}"))
             }
             Declaration::Malformed { name, findings } => {
+                let name = visible(&name, MAX_NAME_CHARS);
                 tracing::warn!("{name}: the declaration is malformed: {NOTHING}");
                 if let Checker::AgUi(checker) = &mut self.checker {
                     checker.note(findings, &mut self.output.reports);
@@ -166,6 +172,7 @@ impl<'c> Run<'c> {
     /// Says what of the input could not be found.
     fn announce(&mut self, expansion: &Expansion) -> io::Result<()> {
         for name in &expansion.empty {
+            let name = visible(name, MAX_NAME_CHARS);
             tracing::warn!("{name}: no traces there (*.jsonl, *.ndjson, or what the glob matches)");
         }
         expansion
@@ -281,7 +288,7 @@ impl<'c> Run<'c> {
 
     fn tell_failure(&mut self, name: &str, message: &str) -> io::Result<()> {
         if self.config.format == Format::Json {
-            tracing::error!("{name}: {message}");
+            tracing::error!("{}: {message}", visible(name, MAX_NAME_CHARS));
         }
         self.output
             .emitter

@@ -5,6 +5,8 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
+use foldhash::fast::RandomState;
+
 use crate::verify::state::TraceState;
 
 /// Longest name under which a trace is kept, in bytes: a longer one is cut and told apart by a
@@ -15,7 +17,7 @@ const MAX_NAME_BYTES: usize = 512;
 #[derive(Debug)]
 pub(crate) struct Traces {
     max_open: NonZeroUsize,
-    by_name: HashMap<Arc<str>, u32>,
+    by_name: HashMap<Arc<str>, u32, RandomState>,
     /// Boxed so that growing the table moves no states.
     slots: Vec<Option<Box<Slot>>>,
     free: Vec<u32>,
@@ -39,13 +41,23 @@ pub(crate) struct Trace {
     pub(crate) state: TraceState,
 }
 
+/// What [`Traces::enter`] gives.
+#[derive(Debug)]
+pub(crate) struct Entered<'t> {
+    pub(crate) trace: &'t mut Trace,
+    /// Whether it was opened just now.
+    pub(crate) is_new: bool,
+    /// What was given up to make room for it.
+    pub(crate) evicted: Option<Trace>,
+}
+
 const NONE: u32 = u32::MAX;
 
 impl Traces {
     pub(crate) fn new(max_open: NonZeroUsize) -> Self {
         Traces {
             max_open,
-            by_name: HashMap::new(),
+            by_name: HashMap::default(),
             slots: Vec::new(),
             free: Vec::new(),
             oldest: NONE,
@@ -58,29 +70,42 @@ impl Traces {
         self.by_name.len()
     }
 
-    /// The trace of that name if it is open, from now on the most recently used.
-    pub(crate) fn find(&mut self, name: &str, now: Duration) -> Option<&mut Trace> {
-        let &index = self.by_name.get(&*kept_name(name))?;
+    /// The trace of that name, opened if it was not, and from now on the most recently used. With
+    /// it the trace that was given up to make room, if one was.
+    pub(crate) fn enter(&mut self, name: &str, now: Duration) -> Entered<'_> {
+        let name = kept_name(name);
+        let (index, is_new, evicted) = match self.by_name.get(&*name) {
+            Some(&index) => (index, false, None),
+            None => {
+                let (index, evicted) = self.open(&name);
+                (index, true, evicted)
+            }
+        };
         if index != self.newest {
             self.unlink(index);
             self.link_newest(index);
         }
         let slot = self.slot(index);
         slot.last_used = now;
-        Some(&mut slot.trace)
+        Entered {
+            trace: &mut slot.trace,
+            is_new,
+            evicted,
+        }
     }
 
-    /// Opens a trace. Gives the least recently used one if there was no room.
-    pub(crate) fn open(&mut self, name: &str, now: Duration) -> Option<Trace> {
-        let evicted = (self.len() >= self.max_open.get()).then(|| self.remove_at(self.oldest));
-        let name: Arc<str> = Arc::from(&*kept_name(name));
+    fn open(&mut self, name: &str) -> (u32, Option<Trace>) {
+        let is_full = self.len() >= self.max_open.get();
+        let evicted = is_full.then(|| self.remove_at(self.oldest));
+        let name: Arc<str> = Arc::from(name);
         let trace = Trace {
             name: Arc::clone(&name),
             state: TraceState::default(),
         };
+        let last_used = Duration::ZERO;
         let slot = Some(Box::new(Slot {
             trace,
-            last_used: now,
+            last_used,
             older: NONE,
             newer: NONE,
         }));
@@ -96,7 +121,7 @@ impl Traces {
         };
         self.link_newest(index);
         self.by_name.insert(name, index);
-        evicted
+        (index, evicted)
     }
 
     /// Closes the trace of that name.
@@ -176,7 +201,7 @@ mod tests {
         let mut traces = Traces::new(NonZeroUsize::new(max_open).unwrap());
         names
             .iter()
-            .for_each(|name| assert!(traces.open(name, NOW).is_none()));
+            .for_each(|name| assert!(traces.enter(name, NOW).evicted.is_none()));
         traces
     }
 
@@ -187,10 +212,10 @@ mod tests {
     #[test]
     fn the_least_recently_used_is_given_up() {
         let mut traces = traces(3, &["a", "b", "c"]);
-        assert!(traces.find("a", NOW).is_some());
-        assert_eq!(name(traces.open("d", NOW)).as_deref(), Some("b"));
-        assert!(traces.find("b", NOW).is_none());
-        assert_eq!(name(traces.open("e", NOW)).as_deref(), Some("c"));
+        assert!(!traces.enter("a", NOW).is_new);
+        assert_eq!(name(traces.enter("d", NOW).evicted).as_deref(), Some("b"));
+        assert!(traces.close("b").is_none());
+        assert_eq!(name(traces.enter("e", NOW).evicted).as_deref(), Some("c"));
         assert_eq!(traces.len(), 3);
         let rest: Vec<_> = std::iter::from_fn(|| name(traces.close_oldest())).collect();
         assert_eq!(rest, ["a", "d", "e"]);
@@ -203,7 +228,7 @@ mod tests {
             let mut traces = traces(3, &["a", "b", "c"]);
             assert_eq!(name(traces.close(closed)).as_deref(), Some(closed));
             assert_eq!(name(traces.close(closed)), None);
-            assert!(traces.open("d", NOW).is_none());
+            assert!(traces.enter("d", NOW).is_new);
             let rest: Vec<_> = std::iter::from_fn(|| name(traces.close_oldest())).collect();
             let expected: Vec<_> = ["a", "b", "c", "d"]
                 .into_iter()
@@ -217,7 +242,7 @@ mod tests {
     fn idle_traces_are_closed_oldest_first() {
         let mut traces = traces(3, &["a", "b"]);
         let second = Duration::from_secs(1);
-        assert!(traces.find("a", second).is_some());
+        assert!(!traces.enter("a", second).is_new);
         assert_eq!(name(traces.close_unused_since(NOW)).as_deref(), Some("b"));
         assert_eq!(name(traces.close_unused_since(NOW)), None);
         assert_eq!(
@@ -232,10 +257,7 @@ mod tests {
         let mut traces = traces(3, &[&a, &b]);
         assert_ne!(kept_name(&a), kept_name(&b));
         assert!(kept_name(&a).len() <= MAX_NAME_BYTES);
-        assert!(
-            traces
-                .find(&a, NOW)
-                .is_some_and(|trace| trace.name.starts_with("éé"))
-        );
+        assert!(traces.enter(&a, NOW).trace.name.starts_with("éé"));
+        assert!(!traces.enter(&a, NOW).is_new);
     }
 }

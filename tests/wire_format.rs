@@ -154,8 +154,8 @@ fn member_order(text: &str) -> Vec<String> {
 fn example_finding() -> Finding {
     Finding {
         code: Code::ClearanceUnmet,
-        message: "the declaration does not list clearance `refunds.issue`".into(),
-        detail: Some("it lists `orders.read`".into()),
+        message: "the agent does not hold clearance `refunds.issue`".into(),
+        detail: Some("the declaration's `clearances`: orders.read".into()),
         value: Some("\"refunds.issue\"".into()),
         trace: "traces/refund.jsonl".into(),
         source: "traces/refund.jsonl".into(),
@@ -165,10 +165,10 @@ fn example_finding() -> Finding {
         kind: Some("task.bound".into()),
         pointer: "/content/scheduling/requirements/clearances/1".into(),
         predicate: Some("clearance:refunds.issue".into()),
-        agent: Some(AgentId {
+        agent: Some(Arc::new(AgentId {
             name: "order-analyst".into(),
             namespace: "support".into(),
-        }),
+        })),
         rule: "7.5",
         id: FindingId(0xbad_cafe),
     }
@@ -482,7 +482,7 @@ fn hostile() -> impl Strategy<Value = String> {
 prop_compose! {
     fn arbitrary_finding()(
         code in proptest::sample::select(Code::ALL),
-        rule in proptest::sample::select(vec!["6", "7", "7.2", "7.7"]),
+        rule in proptest::sample::select(vec!["3", "6", "7", "7.2", "7.7"]),
         message in hostile(),
         detail in proptest::option::of(hostile()),
         value in proptest::option::of(hostile()),
@@ -496,8 +496,8 @@ prop_compose! {
     ) -> Finding {
         Finding {
             code, message, detail, value, trace: Arc::from(trace), source: Arc::from(source),
-            line, offset, seq, kind, pointer, predicate,
-            agent: agent.map(|(name, namespace)| AgentId { name, namespace }),
+            line, offset, seq, kind: kind.map(Arc::from), pointer, predicate,
+            agent: agent.map(|(name, namespace)| Arc::new(AgentId { name, namespace })),
             rule, id: FindingId(id),
         }
     }
@@ -530,17 +530,20 @@ proptest! {
             (&read.message, finding.sentence()),
             (&read.trace, finding.trace.to_string()),
             (&read.source, finding.source.to_string()),
-            (read.kind.as_ref().unwrap_or(&none), whole(&finding.kind)),
+            (
+                read.kind.as_ref().unwrap_or(&none),
+                finding.kind.as_deref().unwrap_or_default().to_owned(),
+            ),
             (&read.pointer, finding.pointer.clone()),
             (read.predicate.as_ref().unwrap_or(&none), whole(&finding.predicate)),
             (read.value.as_ref().unwrap_or(&none), whole(&finding.value)),
             (
                 read.agent.as_ref().map_or(&none, |agent| &agent.name),
-                agent.clone().map_or_else(String::new, |agent| agent.name),
+                agent.clone().map_or_else(String::new, |agent| agent.name.clone()),
             ),
             (
                 read.agent.as_ref().map_or(&none, |agent| &agent.namespace),
-                agent.map_or_else(String::new, |agent| agent.namespace),
+                agent.map_or_else(String::new, |agent| agent.namespace.clone()),
             ),
         ] {
             prop_assert!(same_or_cut(got, &whole, &mut cuts));

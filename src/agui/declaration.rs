@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::shape;
 use crate::decode::Malformed;
 use crate::decode::document::{Document, Faults};
-use crate::decode::reader::{Read, Reader};
+use crate::decode::reader::{Reader, Refused};
 use crate::documents::NamedText;
 use crate::filter::Filter;
 use crate::finding::{Code, Finding, Report, Source};
@@ -69,7 +69,7 @@ pub fn check(document: NamedText<'_>, strict: bool) -> Vec<Finding> {
         Ok(faults) => reporter.document(&place, faults),
         Err(malformed) => {
             let broken = no_document(malformed, text, RULE).as_code(Code::DeclarationMalformed);
-            reporter.broken(&place, broken);
+            reporter.broken(&place, broken, &source.name);
         }
     }
     reports
@@ -83,14 +83,14 @@ pub fn check(document: NamedText<'_>, strict: bool) -> Vec<Finding> {
 /// owner meant to check.
 #[must_use]
 pub fn looks_like_a3(document: NamedText<'_>) -> bool {
-    let look = || -> Read<bool> {
-        let mut document = Document {
-            reader: Reader::new(without_bom(document.text))?,
-            faults: Faults::new(false),
-        };
-        shape::has_members_of_a3_only(&mut document)
+    let Ok(reader) = Reader::new(without_bom(document.text)) else {
+        return false;
     };
-    look().unwrap_or(false)
+    let mut document = Document {
+        reader,
+        faults: Faults::new(false),
+    };
+    shape::has_members_of_a3_only(&mut document).unwrap_or(false)
 }
 
 fn faults(text: &[u8], strict: bool) -> Result<Faults, Malformed> {
@@ -103,8 +103,9 @@ fn faults(text: &[u8], strict: bool) -> Result<Faults, Malformed> {
             ..Faults::new(strict)
         },
     };
-    shape::read_declaration(&mut document)?;
-    document.reader.end()?;
+    shape::read_declaration(&mut document)
+        .and_then(|()| document.reader.end())
+        .map_err(|Refused| document.reader.malformed())?;
     Ok(document.faults)
 }
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::integer;
 use crate::decode::lookup::child;
-use crate::decode::reader::{Read, Reader, Type};
+use crate::decode::reader::{Read, Reader, Refused, Type};
 use crate::decode::{Malformed, Why};
 
 /// What an event says that anybody asks about. A member that is not there, comes twice or is of
@@ -198,15 +198,23 @@ const fn bit(field: Field) -> u16 {
 }
 
 impl<'a> Members<'a> {
-    fn read(text: &'a [u8]) -> Read<Self> {
+    fn read(text: &'a [u8]) -> Result<Self, Malformed> {
         let mut reader = Reader::new(text)?;
-        if reader.peek()? != Type::Object {
-            reader.skip()?;
-            reader.end()?;
-            return Err(Malformed {
+        match Members::of(&mut reader) {
+            Ok(Some(members)) => Ok(members),
+            Ok(None) => Err(Malformed {
                 at: text.len() - text.trim_ascii_start().len(),
                 why: Why::NotAnObject,
-            });
+            }),
+            Err(Refused) => Err(reader.malformed()),
+        }
+    }
+
+    /// The members of the object that the text is; `None` where it is another value.
+    fn of(reader: &mut Reader<'a>) -> Read<Option<Self>> {
+        if reader.peek()? != Type::Object {
+            reader.skip()?;
+            return reader.end().map(|()| None);
         }
         let mut members = Members {
             texts: [None; FIELDS],
@@ -225,8 +233,7 @@ impl<'a> Members<'a> {
             }
             first = false;
         }
-        reader.end()?;
-        Ok(members)
+        reader.end().map(|()| Some(members))
     }
 
     #[inline]

@@ -65,7 +65,8 @@ fn write_example(out: &mut dyn Write, explanation: &Explanation) -> io::Result<(
     write_part(out, "Example", &[&intro])?;
     let source = format!("  tracecheck explain {code} | grep '^{{' |");
     let command = example_command(explanation);
-    let fits = source.len() + 1 + command.len() <= WIDTH;
+    let first_line = command.lines().next().unwrap_or_default();
+    let fits = source.len() + 1 + first_line.len() <= WIDTH;
     let separator = if fits { " " } else { "\n    " };
     writeln!(out, "{source}{separator}{command}")?;
     writeln!(out)?;
@@ -81,7 +82,7 @@ fn example_command(explanation: &Explanation) -> String {
     };
     let mut command = [&[command], explanation.example_options].concat().join(" ");
     if let Some(declaration) = declaration {
-        command = format!("{command} --declaration <(echo '{declaration}')");
+        command = format!("{command} \\\n    --declaration <(echo '{declaration}')");
     }
     command
 }

@@ -274,7 +274,7 @@ impl Checker {
         let Given { value, place } = self.list("claim-pattern", typed, file);
         for pattern in &value {
             if let Err(error) = ClaimPatterns::new([pattern]) {
-                let expected = "a regular expression without look-around and back-references";
+                let expected = "one without look-around and back-references";
                 self.fault(&place, error.to_string(), expected);
             }
         }

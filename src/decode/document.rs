@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::mem;
 
 use super::reader::{JsonStr, Read, Reader, Type};
 use crate::finding::Code;
@@ -177,6 +178,12 @@ impl Faults {
     /// Notes that a required member is not there.
     pub(crate) fn missing(&mut self, at: &Path, expected: &str) {
         self.structure(at, format_args!("{} is missing", at.label()), expected);
+    }
+
+    /// Takes the faults of a part that was read on its own.
+    pub(crate) fn append(&mut self, other: &mut Faults) {
+        self.drafts.append(&mut other.drafts);
+        self.dropped += mem::take(&mut other.dropped);
     }
 
     #[cold]

@@ -1,4 +1,4 @@
-//! From the bytes of one line to a [`Record`]: what can be read of it, and what is malformed.
+//! From the bytes of one line to a record: what can be read of it, and what is malformed.
 //!
 //! A record is read in one pass. Only where `content` comes before `kind` it is passed first and
 //! read afterwards, once it is known whether anybody reads it.
@@ -7,10 +7,13 @@ pub(crate) mod document;
 pub(crate) mod lookup;
 pub(crate) mod reader;
 mod scan;
+mod specials;
 mod trace_key;
 
+use std::mem;
+
 use document::{Document, Draft, Faults, Member, Need, Reading};
-use reader::{Read, Reader, Type};
+use reader::{Read, Reader, Refused, Type};
 
 pub use document::MAX_FAULTS;
 pub use reader::{JsonStr, MAX_DEPTH, Malformed, Why};
@@ -101,20 +104,38 @@ pub(crate) fn record<'a>(
         reader: Reader::new(line)?,
         faults: Faults::new(false),
     };
+    match read_record(&mut document, trace_key) {
+        Ok(Some(mut record)) => {
+            record.dropped_faults = document.faults.dropped;
+            record.faults = document.faults.drafts;
+            Ok(record)
+        }
+        Ok(None) => {
+            let at = line.len() - line.trim_ascii_start().len();
+            Err(Malformed {
+                at,
+                why: Why::NotAnObject,
+            })
+        }
+        Err(Refused) => Err(document.reader.malformed()),
+    }
+}
+
+/// Reads a record, all but its faults; `None` where the line is no object.
+fn read_record<'a>(
+    document: &mut Document<'a>,
+    trace_key: Option<&JsonPointer>,
+) -> Read<Option<Record<'a>>> {
     if document.reader.peek()? != Type::Object {
-        let at = line.len() - line.trim_ascii_start().len();
         document.reader.skip()?;
         document.reader.end()?;
-        return Err(Malformed {
-            at,
-            why: Why::NotAnObject,
-        });
+        return Ok(None);
     }
     let mut members = Members::new();
     let key_name = trace_key.map(|pointer| pointer.tokens()[0].as_str());
     document.members(|document, name| members.read(document, name, key_name))?;
     document.reader.end()?;
-    members.finish(document, trace_key)
+    members.finish(document, trace_key).map(Some)
 }
 
 /// The members of a record.
@@ -127,9 +148,8 @@ struct Members<'a> {
     /// The text of the member that the trace's name is in, and how often it came.
     key: Option<&'a str>,
     keys: u32,
-    /// The faults before `content`'s own, of which nothing counts if nobody reads it.
-    faults_before: usize,
-    faults_within: usize,
+    /// The faults of the first `content`, of which nothing counts if nobody reads it.
+    content_faults: Faults,
 }
 
 /// The first `content` of a record.
@@ -152,8 +172,7 @@ impl<'a> Members<'a> {
             contents: 0,
             key: None,
             keys: 0,
-            faults_before: 0,
-            faults_within: 0,
+            content_faults: Faults::new(false),
         }
     }
 
@@ -209,32 +228,31 @@ impl<'a> Members<'a> {
         } else if kind == Kind::Other {
             self.content = Content::Passed(document.reader.skip()?);
         } else {
-            self.faults_before = document.faults.drafts.len();
+            mem::swap(&mut document.faults, &mut self.content_faults);
             self.content = Content::Read(content(document, kind)?);
-            self.faults_within = document.faults.drafts.len() - self.faults_before;
+            mem::swap(&mut document.faults, &mut self.content_faults);
         }
         Ok(())
     }
 
     fn finish(
         mut self,
-        mut document: Document<'a>,
+        document: &mut Document<'a>,
         trace_key: Option<&JsonPointer>,
-    ) -> Result<Record<'a>, Malformed> {
+    ) -> Read<Record<'a>> {
         document.demand(&ROOT.name("seq"), document::INTEGER, &mut self.seq);
         document.demand(&ROOT.name("kind"), KIND, &mut self.kind);
+        let body = self.body(document)?;
         let key = trace_key.and_then(|pointer| {
-            let faults = &mut document.faults;
-            trace_key::trace_name(pointer, self.key, self.keys, faults)
+            trace_key::trace_name(pointer, self.key, self.keys, &mut document.faults)
         });
-        let body = self.body(&mut document)?;
         Ok(Record {
+            body,
             seq: self.seq.reading.value().copied(),
             kind: self.kind.reading.value().copied(),
             key,
-            body,
-            dropped_faults: document.faults.dropped,
-            faults: document.faults.drafts,
+            faults: Vec::new(),
+            dropped_faults: 0,
         })
     }
 
@@ -243,15 +261,14 @@ impl<'a> Members<'a> {
         let at = ROOT.name("content");
         if kind == Kind::Other {
             // What was read on the word of a `kind` that came again counts for nothing.
-            let end = self.faults_before + self.faults_within;
-            document.faults.drafts.drain(self.faults_before..end);
             return Ok(Body::Other);
         }
+        document.faults.append(&mut self.content_faults);
         if self.contents == 0 {
             document.faults.missing(&at, CONTENT);
             return Ok(unreadable(kind));
         }
-        let read = match std::mem::replace(&mut self.content, Content::Read(None)) {
+        let read = match mem::replace(&mut self.content, Content::Read(None)) {
             Content::Read(body) => body,
             Content::Passed(text) => {
                 document.reader = Reader::over(text, 1);
@@ -370,4 +387,30 @@ fn rejected<'a>(document: &mut Document<'a>, at: &Path) -> Read<Option<&'a str>>
         _ => document.reader.skip().map(drop),
     })?;
     Ok(reason.reading.value().copied())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pointers(text: &str) -> Vec<String> {
+        let record = record(text.as_bytes(), None).expect("an object");
+        let mut pointers: Vec<_> = record.faults.into_iter().map(|f| f.pointer).collect();
+        pointers.sort();
+        pointers
+    }
+
+    #[test]
+    fn content_read_on_the_word_of_a_doubled_kind_takes_no_other_fault_along() {
+        let content = r#""kind":"task.bound","content":{"scheduling":7}"#;
+        for text in [
+            format!(r#"{{"seq":"x",{content},"seq":1,"kind":"note"}}"#),
+            format!(r#"{{"seq":1,"seq":1,{content},"kind":"note"}}"#),
+            format!(r#"{{{content},"kind":"note","seq":1,"seq":1}}"#),
+        ] {
+            assert_eq!(pointers(&text), ["/kind", "/seq"], "{text}");
+        }
+        let text = format!(r#"{{"seq":"x",{content},"seq":1}}"#);
+        assert_eq!(pointers(&text), ["/content/scheduling", "/seq"]);
+    }
 }

@@ -79,8 +79,13 @@ impl Why {
     }
 }
 
+/// The line is malformed; [`Reader::malformed`] tells how. Without content, so that every result
+/// of reading stays as small as the value it carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Refused;
+
 /// What reading gives: a value, or the end of the line's validity.
-pub(crate) type Read<T> = Result<T, Malformed>;
+pub(crate) type Read<T> = Result<T, Refused>;
 
 /// A string as it stands in the text, between its quotes, known to be valid.
 #[derive(Clone, Copy, Debug)]
@@ -120,6 +125,7 @@ impl<'a> JsonStr<'a> {
 }
 
 impl PartialEq<str> for JsonStr<'_> {
+    #[inline]
     fn eq(&self, other: &str) -> bool {
         if self.escaped {
             self.decode() == other
@@ -130,10 +136,11 @@ impl PartialEq<str> for JsonStr<'_> {
 }
 
 impl PartialEq for JsonStr<'_> {
+    #[inline]
     fn eq(&self, other: &Self) -> bool {
-        match (self.escaped, other.escaped) {
-            (false, false) => self.raw == other.raw,
-            _ => self.decode() == other.decode(),
+        match self.escaped || other.escaped {
+            false => self.raw == other.raw,
+            true => self.decode() == other.decode(),
         }
     }
 }
@@ -169,17 +176,15 @@ pub(crate) struct Reader<'a> {
     text: &'a str,
     pos: usize,
     depth: usize,
+    /// What was refused; meaningful once something was.
+    malformed: Malformed,
 }
 
 impl<'a> Reader<'a> {
     /// A reader at the start of a line.
-    pub(crate) fn new(line: &'a [u8]) -> Read<Self> {
+    pub(crate) fn new(line: &'a [u8]) -> Result<Self, Malformed> {
         match simdutf8::basic::from_utf8(line) {
-            Ok(text) => Ok(Reader {
-                text,
-                pos: 0,
-                depth: 0,
-            }),
+            Ok(text) => Ok(Reader::over(text, 0)),
             Err(_) => Err(Malformed {
                 at: first_invalid(line),
                 why: Why::Utf8,
@@ -189,16 +194,27 @@ impl<'a> Reader<'a> {
 
     /// A reader over a value that another reader has passed, at that value's depth.
     pub(crate) fn over(text: &'a str, depth: usize) -> Self {
+        let malformed = Malformed {
+            at: 0,
+            why: Why::Value,
+        };
         Reader {
             text,
             pos: 0,
             depth,
+            malformed,
         }
     }
 
+    /// What was refused.
+    pub(crate) fn malformed(&self) -> Malformed {
+        self.malformed
+    }
+
     /// The type of the next value, judged by its first byte.
+    #[inline]
     pub(crate) fn peek(&mut self) -> Read<Type> {
-        match self.byte_after_white_space()? {
+        match self.next_byte()? {
             b'"' => Ok(Type::String),
             b'{' => Ok(Type::Object),
             b'[' => Ok(Type::List),
@@ -210,34 +226,49 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads a string.
+    #[inline]
     pub(crate) fn string(&mut self) -> Read<JsonStr<'a>> {
-        match self.byte_after_white_space()? {
+        match self.next_byte()? {
             b'"' => self.string_here(),
             _ => self.refuse(Why::Value),
         }
     }
 
     /// Passes any value and gives its text.
+    #[inline]
     pub(crate) fn skip(&mut self) -> Read<&'a str> {
-        let first = self.byte_after_white_space()?;
+        let first = self.next_byte()?;
         let start = self.pos;
         match first {
-            b'{' | b'[' => self.skip_container(first)?,
-            other => self.skip_scalar(other)?,
+            b'{' | b'[' => self.pass_container(first)?,
+            other => self.pass_scalar(other)?,
         }
         Ok(&self.text[start..self.pos])
     }
 
+    /// Passes the next value if it is byte for byte `text`, a whole list or object that a reader
+    /// has passed before at this depth.
+    pub(crate) fn pass_if(&mut self, text: &[u8]) -> bool {
+        let found = self.next_byte().is_ok() && self.bytes()[self.pos..].starts_with(text);
+        self.pos += if found { text.len() } else { 0 };
+        found
+    }
+
     /// Enters the object that is next; its members are then read with [`Reader::next_name`].
+    #[inline]
     pub(crate) fn begin_object(&mut self) -> Read<()> {
         self.open()
     }
 
     /// The name of the next member, whose value must then be read; `None` once the object has
     /// ended. `first` tells whether no member of it has been read yet.
+    #[inline]
     pub(crate) fn next_name(&mut self, first: bool) -> Read<Option<JsonStr<'a>>> {
-        match self.byte_after_white_space()? {
-            b'}' => self.close().map(|()| None),
+        match self.next_byte()? {
+            b'}' => {
+                self.close();
+                Ok(None)
+            }
             b',' if !first => {
                 self.pos += 1;
                 self.name_and_colon().map(Some)
@@ -248,15 +279,20 @@ impl<'a> Reader<'a> {
     }
 
     /// Enters the list that is next; its entries are then read with [`Reader::next_entry`].
+    #[inline]
     pub(crate) fn begin_list(&mut self) -> Read<()> {
         self.open()
     }
 
     /// Whether another entry follows, which must then be read. `first` tells whether none has been
     /// read yet.
+    #[inline]
     pub(crate) fn next_entry(&mut self, first: bool) -> Read<bool> {
-        match self.byte_after_white_space()? {
-            b']' => self.close().map(|()| false),
+        match self.next_byte()? {
+            b']' => {
+                self.close();
+                Ok(false)
+            }
             b',' if !first => {
                 self.pos += 1;
                 Ok(true)
@@ -268,21 +304,40 @@ impl<'a> Reader<'a> {
 
     /// Checks that nothing but white space is left.
     pub(crate) fn end(&mut self) -> Read<()> {
-        match self.byte_after_white_space() {
+        match self.next_byte() {
             Err(_) => Ok(()),
             Ok(_) => self.refuse(Why::Trailing),
         }
     }
 
-    fn refuse<T>(&self, why: Why) -> Read<T> {
-        Err(Malformed { at: self.pos, why })
+    #[inline(always)]
+    fn bytes(&self) -> &'a [u8] {
+        self.text.as_bytes()
     }
 
-    #[inline]
+    #[cold]
+    fn refuse<T>(&mut self, why: Why) -> Read<T> {
+        self.refuse_at(Malformed { at: self.pos, why })
+    }
+
+    #[cold]
+    fn refuse_at<T>(&mut self, malformed: Malformed) -> Read<T> {
+        self.malformed = malformed;
+        Err(Refused)
+    }
+
+    /// The next byte that is no white space; `pos` is there then.
+    #[inline(always)]
+    fn next_byte(&mut self) -> Read<u8> {
+        match self.bytes().get(self.pos) {
+            Some(&byte) if byte > b' ' => Ok(byte),
+            _ => self.byte_after_white_space(),
+        }
+    }
+
     fn byte_after_white_space(&mut self) -> Read<u8> {
-        let bytes = self.text.as_bytes();
-        while let Some(&byte) = bytes.get(self.pos) {
-            if byte > b' ' || !matches!(byte, b' ' | b'\t' | b'\r' | b'\n') {
+        while let Some(&byte) = self.bytes().get(self.pos) {
+            if !matches!(byte, b' ' | b'\t' | b'\r' | b'\n') {
                 return Ok(byte);
             }
             self.pos += 1;
@@ -290,8 +345,9 @@ impl<'a> Reader<'a> {
         self.refuse(Why::Ends)
     }
 
+    #[inline]
     fn open(&mut self) -> Read<()> {
-        self.byte_after_white_space()?;
+        self.next_byte()?;
         if self.depth == MAX_DEPTH {
             return self.refuse(Why::Depth);
         }
@@ -300,19 +356,19 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn close(&mut self) -> Read<()> {
+    #[inline]
+    fn close(&mut self) {
         self.depth -= 1;
         self.pos += 1;
-        Ok(())
     }
 
-    #[inline]
+    #[inline(always)]
     fn name_and_colon(&mut self) -> Read<JsonStr<'a>> {
-        if self.byte_after_white_space()? != b'"' {
+        if self.next_byte()? != b'"' {
             return self.refuse(Why::Name);
         }
         let name = self.string_here()?;
-        if self.byte_after_white_space()? != b':' {
+        if self.next_byte()? != b':' {
             return self.refuse(Why::Colon);
         }
         self.pos += 1;
@@ -320,89 +376,132 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads the string whose opening quote is at `pos`.
-    #[inline]
+    #[inline(always)]
     fn string_here(&mut self) -> Read<JsonStr<'a>> {
         let start = self.pos + 1;
-        let (end, escaped) = scan::string_end(self.text.as_bytes(), start)?;
-        self.pos = end + 1;
-        Ok(JsonStr {
-            raw: &self.text[start..end],
-            escaped,
-        })
+        if let Some(end) = scan::short_string_end(self.bytes(), start) {
+            self.pos = end + 1;
+            return Ok(JsonStr {
+                raw: &self.text[start..end],
+                escaped: false,
+            });
+        }
+        self.long_string_here(start)
     }
 
-    #[inline]
-    fn skip_scalar(&mut self, first: u8) -> Read<()> {
-        let bytes = self.text.as_bytes();
-        self.pos = match first {
-            b'"' => scan::string_end(bytes, self.pos + 1)?.0 + 1,
-            b'-' | b'0'..=b'9' => scan::number_end(bytes, self.pos)?,
-            b't' => scan::word_end(bytes, self.pos, b"true")?,
-            b'f' => scan::word_end(bytes, self.pos, b"false")?,
-            b'n' => scan::word_end(bytes, self.pos, b"null")?,
+    #[inline(never)]
+    fn long_string_here(&mut self, start: usize) -> Read<JsonStr<'a>> {
+        match scan::string_end(self.bytes(), start) {
+            Ok((end, escaped)) => {
+                self.pos = end + 1;
+                Ok(JsonStr {
+                    raw: &self.text[start..end],
+                    escaped,
+                })
+            }
+            Err(malformed) => self.refuse_at(malformed),
+        }
+    }
+
+    #[inline(always)]
+    fn pass_scalar(&mut self, first: u8) -> Read<()> {
+        let end = match first {
+            b'"' => return self.string_here().map(drop),
+            b'-' | b'0'..=b'9' => scan::number_end(self.bytes(), self.pos),
+            b't' => scan::word_end(self.bytes(), self.pos, b"true"),
+            b'f' => scan::word_end(self.bytes(), self.pos, b"false"),
+            b'n' => scan::word_end(self.bytes(), self.pos, b"null"),
             _ => return self.refuse(Why::Value),
         };
-        Ok(())
+        match end {
+            Ok(end) => {
+                self.pos = end;
+                Ok(())
+            }
+            Err(malformed) => self.refuse_at(malformed),
+        }
     }
 
     /// Passes the container that begins at `pos`. What is open is kept as one bit a level.
-    fn skip_container(&mut self, first: u8) -> Read<()> {
+    #[inline(never)]
+    fn pass_container(&mut self, first: u8) -> Read<()> {
         let base = self.depth;
-        let mut objects = Levels::default();
+        let mut levels = Levels::default();
         let mut first = first;
+        // Whether the innermost open container is an object.
+        let mut object = false;
         loop {
             // A value begins at `pos` with `first`.
             if first == b'{' || first == b'[' {
+                levels.set(self.depth, object);
+                object = first == b'{';
                 self.open()?;
-                objects.set(self.depth, first == b'{');
-                let closer = if first == b'{' { b'}' } else { b']' };
-                let next = self.byte_after_white_space()?;
-                if next != closer {
-                    if first == b'{' {
-                        self.name_and_colon()?;
-                    }
-                    first = self.byte_after_white_space()?;
+                let next = self.next_byte()?;
+                if next != if object { b'}' } else { b']' } {
+                    first = self.first_of_value(object)?;
                     continue;
                 }
-                self.close()?;
+                self.close();
+                object = levels.get(self.depth);
             } else {
-                self.skip_scalar(first)?;
+                self.pass_scalar(first)?;
             }
             // A value has ended; so may the containers around it.
             loop {
                 if self.depth == base {
                     return Ok(());
                 }
-                let object = objects.get(self.depth);
-                match (self.byte_after_white_space()?, object) {
-                    (b',', _) => break,
-                    (b'}', true) | (b']', false) => self.close()?,
-                    (_, true) => return self.refuse(Why::CommaOrBrace),
-                    (_, false) => return self.refuse(Why::CommaOrBracket),
+                match self.next_byte()? {
+                    b',' => break,
+                    b'}' if object => self.close(),
+                    b']' if !object => self.close(),
+                    _ if object => return self.refuse(Why::CommaOrBrace),
+                    _ => return self.refuse(Why::CommaOrBracket),
                 }
+                object = levels.get(self.depth);
             }
             self.pos += 1;
-            if objects.get(self.depth) {
-                self.name_and_colon()?;
-            }
-            first = self.byte_after_white_space()?;
+            first = self.first_of_value(object)?;
         }
+    }
+
+    /// The first byte of the next value, behind its name in an object.
+    #[inline(always)]
+    fn first_of_value(&mut self, object: bool) -> Read<u8> {
+        if object {
+            self.name_and_colon()?;
+        }
+        self.next_byte()
     }
 }
 
-/// Which levels are objects, one bit each.
+/// For each depth below a container, whether the container there is an object; one bit each.
 #[derive(Default)]
-struct Levels([u64; MAX_DEPTH / 64]);
+struct Levels {
+    shallow: u64,
+    /// Allocated where nesting goes deeper than 64.
+    deep: Option<Box<[u64; MAX_DEPTH / 64 + 1]>>,
+}
 
 impl Levels {
-    /// `level` is 1 to [`MAX_DEPTH`].
-    fn set(&mut self, level: usize, object: bool) {
-        let (word, bit) = ((level - 1) / 64, (level - 1) % 64);
-        self.0[word] = self.0[word] & !(1 << bit) | (u64::from(object) << bit);
+    #[inline]
+    fn set(&mut self, depth: usize, object: bool) {
+        let (word, bit) = self.word(depth);
+        *word = *word & !(1 << bit) | (u64::from(object) << bit);
     }
 
-    fn get(&self, level: usize) -> bool {
-        self.0[(level - 1) / 64] >> ((level - 1) % 64) & 1 == 1
+    #[inline]
+    fn get(&mut self, depth: usize) -> bool {
+        let (word, bit) = self.word(depth);
+        *word >> bit & 1 == 1
+    }
+
+    #[inline]
+    fn word(&mut self, depth: usize) -> (&mut u64, usize) {
+        match depth / 64 {
+            0 => (&mut self.shallow, depth),
+            index => (&mut self.deep.get_or_insert_default()[index], depth % 64),
+        }
     }
 }
 
@@ -415,10 +514,10 @@ fn first_invalid(line: &[u8]) -> usize {
 mod tests {
     use super::*;
 
-    fn check(text: &[u8]) -> Read<()> {
+    fn check(text: &[u8]) -> Result<(), Malformed> {
         let mut reader = Reader::new(text)?;
-        reader.skip()?;
-        reader.end()
+        let result = reader.skip().and_then(|_| reader.end());
+        result.map_err(|Refused| reader.malformed())
     }
 
     fn why(text: &[u8]) -> (usize, Why) {

@@ -1,11 +1,15 @@
 //! Where strings, numbers and words end: the byte loops under the reader.
 
-use super::reader::{Malformed, Read, Why};
+use super::reader::{Malformed, Why};
+use super::specials::{self, CHUNK};
+
+/// An end, or what is wrong before it.
+type Found<T> = Result<T, Malformed>;
 
 /// Finds the closing quote of the string whose first byte is at `start`, and whether it holds an
 /// escape. Control characters and bad escapes are refused.
 #[inline]
-pub(super) fn string_end(bytes: &[u8], start: usize) -> Read<(usize, bool)> {
+pub(super) fn string_end(bytes: &[u8], start: usize) -> Found<(usize, bool)> {
     let mut escaped = false;
     let mut pos = start;
     loop {
@@ -32,16 +36,27 @@ pub(super) fn string_end(bytes: &[u8], start: usize) -> Read<(usize, bool)> {
     }
 }
 
+/// Where the string whose first byte is at `start` ends, if it is short and plain: the case of
+/// most names and labels.
+#[inline(always)]
+pub(super) fn short_string_end(bytes: &[u8], start: usize) -> Option<usize> {
+    let chunk = bytes.get(start..)?.first_chunk::<CHUNK>()?;
+    let end = start + specials::first(chunk)?;
+    (bytes[end] == b'"').then_some(end)
+}
+
 /// Position of the first quote, backslash or control character at or after `pos`; the length of
-/// `bytes` where there is none. Eight bytes at a time.
+/// `bytes` where there is none.
 #[inline]
 fn next_special(bytes: &[u8], mut pos: usize) -> usize {
-    while let Some(chunk) = bytes.get(pos..).and_then(|rest| rest.first_chunk::<8>()) {
-        let mask = special_mask(u64::from_le_bytes(*chunk));
-        if mask != 0 {
-            return pos + mask.trailing_zeros() as usize / 8;
+    while let Some(chunk) = bytes
+        .get(pos..)
+        .and_then(|rest| rest.first_chunk::<CHUNK>())
+    {
+        if let Some(index) = specials::first(chunk) {
+            return pos + index;
         }
-        pos += 8;
+        pos += CHUNK;
     }
     let rest = bytes.get(pos..).unwrap_or_default();
     pos + rest
@@ -50,21 +65,8 @@ fn next_special(bytes: &[u8], mut pos: usize) -> usize {
         .unwrap_or(rest.len())
 }
 
-/// Sets the high bit of each byte that is a quote, a backslash or below 0x20. Bits above the
-/// lowest one set may be wrong (a borrow can run into them), the lowest is exact.
-#[inline]
-fn special_mask(word: u64) -> u64 {
-    const LOW: u64 = u64::from_ne_bytes([0x01; 8]);
-    const HIGH: u64 = u64::from_ne_bytes([0x80; 8]);
-    let zero_in = |x: u64| x.wrapping_sub(LOW) & !x;
-    let control = word.wrapping_sub(LOW * 0x20) & !word;
-    let quote = zero_in(word ^ (LOW * b'"' as u64));
-    let backslash = zero_in(word ^ (LOW * b'\\' as u64));
-    (control | quote | backslash) & HIGH
-}
-
 /// Passes the escape whose backslash is at `pos`.
-fn escape_end(bytes: &[u8], pos: usize) -> Read<usize> {
+fn escape_end(bytes: &[u8], pos: usize) -> Found<usize> {
     let refuse = |why| Err(Malformed { at: pos, why });
     let at = |pos: usize, why| Malformed { at: pos, why };
     match bytes.get(pos + 1) {
@@ -141,7 +143,7 @@ fn unescape_unit(bytes: &[u8]) -> (char, usize) {
 
 /// Passes the number that begins at `start` with `-` or a digit.
 #[inline]
-pub(super) fn number_end(bytes: &[u8], start: usize) -> Read<usize> {
+pub(super) fn number_end(bytes: &[u8], start: usize) -> Found<usize> {
     let digits_end = |mut pos: usize| {
         while bytes.get(pos).is_some_and(u8::is_ascii_digit) {
             pos += 1;
@@ -172,7 +174,7 @@ pub(super) fn number_end(bytes: &[u8], start: usize) -> Read<usize> {
 
 /// Passes `word`, which must stand at `pos`.
 #[inline]
-pub(super) fn word_end(bytes: &[u8], pos: usize, word: &[u8]) -> Read<usize> {
+pub(super) fn word_end(bytes: &[u8], pos: usize, word: &[u8]) -> Found<usize> {
     match bytes.get(pos..pos + word.len()) {
         Some(found) if found == word => Ok(pos + word.len()),
         _ => Err(Malformed {
@@ -189,8 +191,8 @@ mod tests {
     #[test]
     fn specials_are_found_at_every_distance() {
         for special in (0..0x20).chain([b'"', b'\\']) {
-            for distance in 0..40 {
-                let mut bytes = vec![b'a'; 48];
+            for distance in 0..50 {
+                let mut bytes = vec![b'a'; 64];
                 bytes[distance] = special;
                 assert_eq!(next_special(&bytes, 0), distance, "{special:#x}");
                 assert_eq!(next_special(&bytes[..distance], 0), distance);

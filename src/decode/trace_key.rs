@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::document::Faults;
+use super::document::{Draft, Faults};
 use super::lookup::child;
 use super::reader::{Reader, Type};
 use crate::pointer::{JsonPointer, Path};
@@ -23,7 +23,21 @@ pub(super) fn trace_name<'a>(
         .split_first()
         .expect("a pointer is never empty");
     let at = Path::ROOT.name(name);
-    find(first, occurrences, rest, &at, faults)
+    let known = faults.drafts.len();
+    let found = find(first, occurrences, rest, &at, faults);
+    drop_repeated(known, faults);
+    found
+}
+
+/// Where the record is malformed at the same member anyway, that is said once.
+fn drop_repeated(known: usize, faults: &mut Faults) {
+    let (known, new) = faults.drafts.split_at(known);
+    let is_same = |a: &Draft, b: &Draft| (a.code, &a.pointer) == (b.code, &b.pointer);
+    if let [new] = new
+        && known.iter().any(|draft| is_same(draft, new))
+    {
+        faults.drafts.pop();
+    }
 }
 
 /// Goes down to the member that `rest` names below `at`.
@@ -64,9 +78,14 @@ fn name<'a>(text: &'a str, at: &Path, faults: &mut Faults) -> Option<Cow<'a, str
             }
             faults.structure(at, format_args!("{} is the empty string", at.label()), NAME);
         }
-        Type::Number if text == "-0" => return Some(Cow::Borrowed("0")),
-        Type::Number if !text.contains(['.', 'e', 'E']) => return Some(Cow::Borrowed(text)),
         Type::Number => {
+            let text = reader.skip().expect(valid);
+            if text == "-0" {
+                return Some(Cow::Borrowed("0"));
+            }
+            if !text.contains(['.', 'e', 'E']) {
+                return Some(Cow::Borrowed(text));
+            }
             let found = super::document::quoted(text);
             faults.structure(at, format_args!("{} is {found}", at.label()), NAME);
         }
@@ -118,6 +137,27 @@ mod tests {
             );
         }
         assert_eq!(resolve("/seq", &record(r#""x":1"#)), Ok("1".to_owned()));
+    }
+
+    #[test]
+    fn a_member_that_is_malformed_anyway_is_reported_once() {
+        let bound = r#"{"seq":1,"kind":"task.bound","content":{"scheduling":{"declaration":{"v":"1","agent":{"namespace":"n"},"capabilities":[],"clearances":[]}}}}"#;
+        for (pointer, text) in [
+            ("/seq", r#"{"kind":"note"}"#),
+            ("/seq", r#"{"seq":1.0,"kind":"note"}"#),
+            ("/kind", r#"{"seq":1,"kind":""}"#),
+            ("/kind", r#"{"seq":1,"kind":"a","kind":"b"}"#),
+            ("/content/task", r#"{"seq":1,"kind":"task.bound"}"#),
+            ("/content/scheduling/declaration/agent/name", bound),
+        ] {
+            let pointer = pointer.parse().unwrap();
+            let record = crate::decode::record(text.as_bytes(), Some(&pointer)).unwrap();
+            assert_eq!(record.key, None, "{text}");
+            let mut pointers: Vec<_> = record.faults.iter().map(|f| &f.pointer).collect();
+            pointers.sort();
+            pointers.dedup();
+            assert_eq!(pointers.len(), record.faults.len(), "{text}");
+        }
     }
 
     #[test]

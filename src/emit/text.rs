@@ -1,13 +1,13 @@
 //! Text for people: a paragraph a finding, in the manner of a compiler.
 //!
 //! ```text
-//! error[E_CLEARANCE_UNMET]: the declaration does not list clearance `refunds.issue`
+//! error[E_CLEARANCE_UNMET]: the agent does not hold clearance `refunds.issue`
 //!   --> traces/refund.jsonl:3 (seq 3, task.bound, agent support/order-analyst)
 //!    |
 //!    | /content/scheduling/requirements/clearances/1
 //!    |     "refunds.issue"
 //!    |
-//!    = the declaration lists: orders.read, customers.read
+//!    = the declaration's `clearances`: orders.read, customers.read
 //!    = help: tracecheck explain E_CLEARANCE_UNMET
 //! ```
 //!
@@ -347,6 +347,7 @@ impl<T: fmt::Display> fmt::Display for Painted<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Arc;
     use tracecheck::finding::{AgentId, FindingId};
 
     fn text(color: bool, events: &[Event<'_>]) -> String {
@@ -363,8 +364,8 @@ mod tests {
     fn clearance() -> Finding {
         Finding {
             code: Code::ClearanceUnmet,
-            message: "the declaration does not list clearance `refunds.issue`".into(),
-            detail: Some("the declaration lists: orders.read, customers.read".into()),
+            message: "the agent does not hold clearance `refunds.issue`".into(),
+            detail: Some("the declaration's `clearances`: orders.read, customers.read".into()),
             value: Some("\"refunds.issue\"".into()),
             trace: "traces/refund.jsonl".into(),
             source: "traces/refund.jsonl".into(),
@@ -374,10 +375,10 @@ mod tests {
             kind: Some("task.bound".into()),
             pointer: "/content/scheduling/requirements/clearances/1".into(),
             predicate: Some("clearance:refunds.issue".into()),
-            agent: Some(AgentId {
+            agent: Some(Arc::new(AgentId {
                 name: "order-analyst".into(),
                 namespace: "support".into(),
-            }),
+            })),
             rule: "7.5",
             id: FindingId(1),
         }
@@ -404,13 +405,13 @@ mod tests {
     fn a_finding_is_a_paragraph() {
         assert_eq!(
             text(false, &[Event::Finding(&clearance())]),
-            r#"error[E_CLEARANCE_UNMET]: the declaration does not list clearance `refunds.issue`
+            r#"error[E_CLEARANCE_UNMET]: the agent does not hold clearance `refunds.issue`
   --> traces/refund.jsonl:3 (seq 3, task.bound, agent support/order-analyst)
    |
    | /content/scheduling/requirements/clearances/1
    |     "refunds.issue"
    |
-   = the declaration lists: orders.read, customers.read
+   = the declaration's `clearances`: orders.read, customers.read
    = help: tracecheck explain E_CLEARANCE_UNMET
 "#
         );
@@ -432,7 +433,7 @@ mod tests {
              \x1b[1;34m|\x1b[0m /content/scheduling/requirements/clearances/1\n   \
              \x1b[1;34m|\x1b[0m     \"refunds.issue\"\n   \
              \x1b[1;34m|\x1b[0m\n   \
-             \x1b[1;34m=\x1b[0m the declaration lists: orders.read, customers.read\n   \
+             \x1b[1;34m=\x1b[0m the declaration's `clearances`: orders.read, customers.read\n   \
              \x1b[1;34m=\x1b[0m \x1b[1mhelp\x1b[0m: tracecheck explain W_SEQ_GAP\n"
         );
         let coloured = text(true, &[Event::Finding(&clearance())]);
@@ -445,13 +446,13 @@ mod tests {
         let events = [&first, &second, &first, &second].map(Event::Finding);
         assert_eq!(
             text(false, &events),
-            r#"error[E_CLEARANCE_UNMET]: the declaration does not list clearance `refunds.issue`
+            r#"error[E_CLEARANCE_UNMET]: the agent does not hold clearance `refunds.issue`
   --> traces/refund.jsonl:3 (seq 3, task.bound, agent support/order-analyst)
    |
    | /content/scheduling/requirements/clearances/1
    |     "refunds.issue"
    |
-   = the declaration lists: orders.read, customers.read
+   = the declaration's `clearances`: orders.read, customers.read
    = help: tracecheck explain E_CLEARANCE_UNMET
 
 error[E_STRUCTURE]: the line is not valid JSON
@@ -459,13 +460,13 @@ error[E_STRUCTURE]: the line is not valid JSON
    |
    = help: tracecheck explain E_STRUCTURE
 
-error[E_CLEARANCE_UNMET]: the declaration does not list clearance `refunds.issue`
+error[E_CLEARANCE_UNMET]: the agent does not hold clearance `refunds.issue`
   --> traces/refund.jsonl:3 (seq 3, task.bound, agent support/order-analyst)
    |
    | /content/scheduling/requirements/clearances/1
    |     "refunds.issue"
    |
-   = the declaration lists: orders.read, customers.read
+   = the declaration's `clearances`: orders.read, customers.read
 
 error[E_STRUCTURE]: the line is not valid JSON
   --> traces/refund.jsonl:7
@@ -489,7 +490,7 @@ error[E_STRUCTURE]: the line is not valid JSON
         };
         assert_eq!(
             text(false, &[Event::Finding(&missing), Event::Finding(&line)]),
-            r#"error[E_CLEARANCE_UNMET]: the declaration does not list clearance `refunds.issue`
+            r#"error[E_CLEARANCE_UNMET]: the agent does not hold clearance `refunds.issue`
   --> traces/refund.jsonl:3 (trace order-4711, seq 3, task.bound, agent support/order-analyst)
    |
    | /content/scheduling/requirements/clearances/1
@@ -516,10 +517,10 @@ error[E_CLEARANCE_UNMET]: the line is not valid JSON
             source: "a\u{2028}b.jsonl".into(),
             kind: Some("task.bound\u{1b}]0;x\u{7}".into()),
             pointer: "/con\ttent/\u{feff}".into(),
-            agent: Some(AgentId {
+            agent: Some(Arc::new(AgentId {
                 name: "n\u{7f}".into(),
                 namespace: "\u{2066}s".into(),
-            }),
+            })),
             ..clearance()
         };
         assert_eq!(
@@ -545,12 +546,12 @@ error[E_CLEARANCE_UNMET]: the line is not valid JSON
             value: Some(long.clone()),
             trace: format!("t{long}").into(),
             source: long.clone().into(),
-            kind: Some(long.clone()),
+            kind: Some(long.clone().into()),
             pointer: long.clone(),
-            agent: Some(AgentId {
+            agent: Some(Arc::new(AgentId {
                 name: long.clone(),
                 namespace: long,
-            }),
+            })),
             ..clearance()
         };
         let text = text(false, &[Event::Finding(&finding)]);

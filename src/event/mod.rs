@@ -71,7 +71,7 @@ pub enum Event<'a> {
     /// | `pointer` | string | JSON Pointer (RFC 6901) of the member; `""` for the whole line. Of `W_CAPABILITY`: of the field in the declaration |
     /// | `predicate` | string or null | the predicate in question, as section 5 writes it |
     /// | `agent` | object or null | `name` and `namespace` of the declaration's agent |
-    /// | `rule` | string | the step of section 7, `7.2` to `7.7`; `7` or `6` outside of the steps; see below for AG-UI |
+    /// | `rule` | string | the step of section 7, `7.2` to `7.7`; `7` or `6` outside of the steps; `3` or `4` for a document; see below for AG-UI |
     /// | `id` | string | 32 hexadecimal digits: the same finding has the same `id` in every run |
     /// | `value` | string or null | excerpt of the member as it stands in the record, JSON as text |
     ///
@@ -84,7 +84,7 @@ pub enum Event<'a> {
     /// ```json
     /// {"event":"finding","time":"2026-03-01T09:30:00.250Z","severity":"error",
     /// "code":"E_CLEARANCE_UNMET",
-    /// "message":"the declaration does not list clearance `refunds.issue`; it lists `orders.read`",
+    /// "message":"the agent does not hold clearance `refunds.issue`; the declaration's `clearances`: orders.read",
     /// "trace":"traces/refund.jsonl","source":"traces/refund.jsonl","line":3,"offset":412,"seq":3,
     /// "kind":"task.bound","pointer":"/content/scheduling/requirements/clearances/1",
     /// "predicate":"clearance:refunds.issue",
@@ -270,7 +270,7 @@ fn write_finding(object: &mut ObjectWriter<'_>, finding: &Finding) {
     object.text_or_null("kind", finding.kind.as_deref());
     object.text("pointer", &finding.pointer);
     object.text_or_null("predicate", finding.predicate.as_deref());
-    match &finding.agent {
+    match finding.agent.as_deref() {
         Some(AgentId { name, namespace }) => object.object("agent", |agent| {
             agent.text("name", name);
             agent.text("namespace", namespace);

@@ -3,21 +3,19 @@
 /// Whether `text` is an identifier: `[a-z0-9]+(\.[a-z0-9-]+)+`, the whole string.
 #[must_use]
 pub fn is_identifier(text: &str) -> bool {
-    let mut segments = text.split('.');
-    let domain = segments
-        .next()
-        .is_some_and(|s| !s.is_empty() && s.bytes().all(is_domain_byte));
-    let mut rest = 0;
-    domain
-        && segments.all(|segment| {
-            rest += 1;
-            !segment.is_empty() && segment.bytes().all(|b| is_domain_byte(b) || b == b'-')
-        })
-        && rest > 0
-}
-
-fn is_domain_byte(byte: u8) -> bool {
-    byte.is_ascii_lowercase() || byte.is_ascii_digit()
+    // The byte before decides what may follow; a dot only after something, and not at the end.
+    let mut before = b'.';
+    let mut dotted = false;
+    for byte in text.bytes() {
+        match byte {
+            b'a'..=b'z' | b'0'..=b'9' => {}
+            b'-' if dotted => {}
+            b'.' if before != b'.' => dotted = true,
+            _ => return false,
+        }
+        before = byte;
+    }
+    dotted && before != b'.'
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ pub(crate) use reader::{Message, read_all};
 use std::path::PathBuf;
 
 /// A single source, to be opened.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Origin {
     /// Standard input.
     Stdin,

@@ -32,7 +32,7 @@ pub(crate) fn expand(inputs: &[Input]) -> Expansion {
         };
         let new = found
             .into_iter()
-            .filter(|origin| seen.insert(origin.name()));
+            .filter(|origin| seen.insert(origin.clone()));
         expansion.origins.extend(new);
     }
     expansion
@@ -104,6 +104,8 @@ fn is_trace(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
 
     #[test]
     fn directories_and_globs_are_expanded_by_name_and_once() {
@@ -146,5 +148,13 @@ mod tests {
             (String::new(), 2, 0)
         );
         assert_eq!(expand(&[input("a[")]), (String::new(), 0, 1));
+    }
+
+    #[test]
+    fn sources_that_only_look_the_same_are_all_read() {
+        let names: [&[u8]; 3] = [b"\xff", b"\xfe", "\u{fffd}".as_bytes()];
+        let mut inputs = vec![Input::Stdin, Input::Path("stdin".into())];
+        inputs.extend(names.map(|name| Input::Path(OsStr::from_bytes(name).into())));
+        assert_eq!(expand(&inputs).origins.len(), 5);
     }
 }

@@ -2,6 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
+use foldhash::fast::RandomState;
+
 use super::drafts::Drafts;
 use super::placement::{Matched, scheduling_path};
 use super::state::{Admission, Submission, TraceState};
@@ -11,6 +13,9 @@ use crate::finding::Code;
 use crate::pointer::Path;
 use crate::schema::Predicate;
 use crate::schema::scheduling::Scheduling;
+
+/// Predicates that are compared one by one before they are looked up.
+const MAX_KNOWN: usize = 16;
 
 /// Most names that one `W_CANDIDATES` lists.
 const MAX_NAMED: usize = 10;
@@ -92,16 +97,20 @@ fn fits_in_order(
 /// Whether no name is in both lists; `false` also where a name is written with escapes, which
 /// takes decoding to tell.
 fn are_disjoint(left: &[JsonStr<'_>], right: &[JsonStr<'_>]) -> bool {
-    let Some(left) = left
-        .iter()
-        .map(|name| name.plain())
-        .collect::<Option<HashSet<_>>>()
-    else {
-        return false;
+    let (few, many) = if left.len() < right.len() {
+        (left, right)
+    } else {
+        (right, left)
     };
-    right
-        .iter()
-        .all(|name| name.plain().is_some_and(|name| !left.contains(name)))
+    let mut table = HashSet::with_capacity_and_hasher(few.len(), RandomState::default());
+    for name in few {
+        let Some(name) = name.plain() else {
+            return false;
+        };
+        table.insert(name);
+    }
+    many.iter()
+        .all(|name| name.plain().is_some_and(|name| !table.contains(name)))
 }
 
 /// What does not fit, in words.
@@ -189,12 +198,24 @@ pub(crate) fn failed_predicates(
         return;
     }
     let mut told = HashSet::new();
+    // Few predicates are failed by many candidates: what was found to be asked for is known by its
+    // spelling from then on.
+    let mut known: Vec<JsonStr<'_>> = Vec::new();
     for (index, entry) in &failed.entries {
-        let Some(text) = entry.predicate.map(JsonStr::decode) else {
+        let Some(predicate) = entry
+            .predicate
+            .filter(|predicate| !known.contains(predicate))
+        else {
             continue;
         };
-        let asked = Predicate::parse(&text).is_some_and(|predicate| matched.holds(&predicate));
-        if asked || told.contains(&*text) || !drafts.has_room() {
+        let text = predicate.decode();
+        if Predicate::parse(&text).is_some_and(|predicate| matched.holds(&predicate)) {
+            if known.len() < MAX_KNOWN {
+                known.push(predicate);
+            }
+            continue;
+        }
+        if told.contains(&*text) || !drafts.has_room() {
             continue;
         }
         drafts.list.push(Draft {

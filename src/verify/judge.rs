@@ -1,7 +1,5 @@
 //! Takes one record through what section 7 demands of its kind.
 
-use std::sync::Arc;
-
 use super::drafts::Drafts;
 use super::placement::{self, Matched};
 use super::reason::ClaimPatterns;
@@ -14,6 +12,9 @@ use crate::decode::{Body, Record};
 use crate::schema::agent::Agent;
 use crate::schema::predicate_set::PredicateSet;
 use crate::schema::requirements::Requirements;
+
+/// Longest agent that is kept of a placement that waits, in bytes.
+const MAX_PENDING_AGENT_BYTES: usize = 1024;
 
 /// Judges a record, and takes over into the state of its trace what later ones are held to.
 /// Without a state, because the record names no trace, only what it tells by itself is judged.
@@ -71,7 +72,8 @@ pub(crate) fn wait(
         offset: place.line.offset,
         line_hash: place.line_hash(),
         seq: record.seq,
-        agent: declared_agent(record).map(Arc::new),
+        agent: declared_agent(record)
+            .filter(|agent| agent.name.len() + agent.namespace.len() <= MAX_PENDING_AGENT_BYTES),
     });
 }
 

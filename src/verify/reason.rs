@@ -107,9 +107,11 @@ pub struct PatternError {
 
 impl fmt::Display for PatternError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The pattern is named even though a syntax error quotes it again: a pattern that is too
-        // large is not quoted.
-        write!(f, "claim pattern `{}`: {}", self.pattern, self.reason)
+        // A syntax error draws the pattern over several lines; its last one says what is wrong.
+        let reason = self.reason.to_string();
+        let reason = reason.lines().last().unwrap_or_default();
+        let reason = reason.strip_prefix("error: ").unwrap_or(reason);
+        write!(f, "`{}` is no regular expression: {reason}", self.pattern)
     }
 }
 
@@ -948,12 +950,15 @@ mod tests {
     fn a_bad_pattern_is_named_with_its_fault() {
         let unclosed = ClaimPatterns::new(vec!["fine".to_owned(), "(oops".to_owned()]);
         let message = unclosed.unwrap_err().to_string();
-        assert!(message.starts_with("claim pattern `(oops`: "), "{message}");
+        assert!(
+            message.starts_with("`(oops` is no regular expression: "),
+            "{message}"
+        );
         assert!(message.contains("unclosed group"), "{message}");
 
         let message = ClaimPatterns::new([r"\w{5000}"]).unwrap_err().to_string();
         assert!(
-            message.starts_with(r"claim pattern `\w{5000}`: "),
+            message.starts_with(r"`\w{5000}` is no regular expression: "),
             "{message}"
         );
         assert!(message.contains("size limit"), "{message}");

@@ -118,7 +118,7 @@ pub(crate) fn excerpt_around(at: usize, text: &[u8]) -> String {
 }
 
 /// The agent of a placement's declaration, where both halves could be read.
-pub(crate) fn declared_agent(record: &Record<'_>) -> Option<AgentId> {
+pub(crate) fn declared_agent(record: &Record<'_>) -> Option<Arc<AgentId>> {
     let Body::Bound(placement) = &record.body else {
         return None;
     };
@@ -130,6 +130,7 @@ pub(crate) fn declared_agent(record: &Record<'_>) -> Option<AgentId> {
         .agent
         .value()?
         .id()
+        .map(Arc::new)
 }
 
 /// Filters, counts and completes findings.
@@ -140,7 +141,7 @@ pub(crate) struct Reporter<'r, const N: usize> {
     pub(crate) reports: &'r mut Vec<Report>,
 }
 
-/// What all findings of a record share.
+/// What all findings of a record share. A hostile one has a thousand, and names of megabytes.
 struct Subject<'a> {
     trace: &'a Arc<str>,
     source: &'a Source,
@@ -148,8 +149,8 @@ struct Subject<'a> {
     offset: u64,
     line_hash: u128,
     seq: Option<u64>,
-    kind: Option<String>,
-    agent: Option<AgentId>,
+    kind: Option<Arc<str>>,
+    agent: Option<Arc<AgentId>>,
 }
 
 impl<'a> Subject<'a> {
@@ -180,7 +181,7 @@ impl<const N: usize> Reporter<'_, N> {
         let subject = Subject {
             trace,
             seq: record.seq,
-            kind: record.kind.map(|kind| kind.decode().into_owned()),
+            kind: record.kind.map(|kind| Arc::from(kind.decode())),
             agent: declared_agent(record),
             ..Subject::unread(place)
         };
@@ -201,11 +202,14 @@ impl<const N: usize> Reporter<'_, N> {
     }
 
     /// Reports a line that is no record, or a text that is no document.
-    pub(crate) fn broken(&mut self, place: &Place<'_>, broken: Broken) {
+    pub(crate) fn broken(&mut self, place: &Place<'_>, broken: Broken, trace: &Arc<str>) {
         if !self.filter.allows(broken.code) {
             return;
         }
-        let subject = Subject::unread(place);
+        let subject = Subject {
+            trace,
+            ..Subject::unread(place)
+        };
         let draft = Draft {
             code: broken.code,
             rule: broken.rule,
@@ -231,7 +235,7 @@ impl<const N: usize> Reporter<'_, N> {
         }
         let subject = Subject {
             trace: run,
-            kind: kind.map(str::to_owned),
+            kind: kind.map(Arc::from),
             ..Subject::unread(place)
         };
         self.report(&subject, draft, value);
@@ -249,8 +253,8 @@ impl<const N: usize> Reporter<'_, N> {
             offset: pending.offset,
             line_hash: pending.line_hash,
             seq: pending.seq,
-            kind: Some("task.bound".to_owned()),
-            agent: pending.agent.as_deref().cloned(),
+            kind: Some("task.bound".into()),
+            agent: pending.agent.clone(),
         };
         self.report(&subject, resumed::never_came(), None);
     }

@@ -14,7 +14,7 @@ use crate::filter::Filter;
 use crate::finding::{Counts, Finding, Report, Source, TraceEnd};
 use crate::framing::{Line, is_blank};
 use crate::pointer::JsonPointer;
-use crate::traces::{Trace, Traces};
+use crate::traces::{Entered, Trace, Traces};
 
 /// How a [`Verifier`] goes about its work. The default verifies whole traces, one a source.
 #[derive(Clone, Debug)]
@@ -174,24 +174,19 @@ impl Verifier {
                 counts,
                 reports,
             }
-            .broken(place, broken);
+            .broken(place, broken, &place.source.name);
             return;
         }
-        let name = &place.source.name;
-        self.open_if_new(name, reports);
-        let state = &mut self
-            .traces
-            .find(name, self.now)
-            .expect("opened just now")
-            .state;
-        state.records += 1;
-        let counts = [&mut self.totals.counts, &mut state.rare().counts];
+        let trace = self.traces.enter(&place.source.name, self.now);
+        let trace = note_entry(trace, &mut self.totals, &mut self.any_evicted, reports);
+        trace.state.records += 1;
+        let counts = [&mut self.totals.counts, &mut trace.state.rare().counts];
         Reporter {
             filter,
             counts,
             reports,
         }
-        .broken(place, broken);
+        .broken(place, broken, &trace.name);
     }
 
     /// A source has ended. Without a trace key, so has its trace.
@@ -257,8 +252,8 @@ impl Verifier {
             };
             return reporter.record(place, record, &place.source.name, drafts);
         };
-        self.open_if_new(name, reports);
-        let trace = self.traces.find(name, self.now).expect("opened just now");
+        let trace = self.traces.enter(name, self.now);
+        let trace = note_entry(trace, &mut self.totals, &mut self.any_evicted, reports);
         let state = &mut trace.state;
         state.records += 1;
         state.placements += u64::from(is_placement);
@@ -286,17 +281,6 @@ impl Verifier {
         }
     }
 
-    fn open_if_new(&mut self, name: &str, reports: &mut Vec<Report>) {
-        if self.traces.find(name, self.now).is_some() {
-            return;
-        }
-        self.totals.traces += 1;
-        if let Some(trace) = self.traces.open(name, self.now) {
-            self.any_evicted = true;
-            reports.push(Report::Evicted(trace_end(trace)));
-        }
-    }
-
     fn ends_trace(&self, record: &Record<'_>) -> bool {
         let is_end = |kind: JsonStr<'_>| self.options.end_kinds.iter().any(|end| kind == **end);
         record.kind.is_some_and(is_end)
@@ -318,6 +302,21 @@ impl Verifier {
         }
         reports.push(Report::Closed(trace_end(trace)));
     }
+}
+
+/// Counts a trace that was opened, and says which one was given up for it.
+fn note_entry<'t>(
+    entered: Entered<'t>,
+    totals: &mut Totals,
+    any_evicted: &mut bool,
+    reports: &mut Vec<Report>,
+) -> &'t mut Trace {
+    totals.traces += u64::from(entered.is_new);
+    if let Some(evicted) = entered.evicted {
+        *any_evicted = true;
+        reports.push(Report::Evicted(trace_end(evicted)));
+    }
+    entered.trace
 }
 
 fn trace_end(trace: Trace) -> TraceEnd {
