@@ -339,11 +339,13 @@ impl<'a> Document<'a> {
         Ok(())
     }
 
-    /// Reads a list's entries with `entry`.
+    /// Reads a list's entries with `entry`, but for those that `plain` can read: the ones that are
+    /// written as most are, and in which nothing is wrong (see [`Reader::attempt`]).
     pub(crate) fn list<T>(
         &mut self,
         at: &Path,
         expected: &str,
+        plain: impl Fn(&mut Reader<'a>) -> Option<T>,
         mut entry: impl FnMut(&mut Self, &Path) -> Read<Reading<T>>,
     ) -> Read<Reading<List<T>>> {
         if self.reader.peek()? != Type::List {
@@ -356,9 +358,13 @@ impl<'a> Document<'a> {
         self.reader.begin_list()?;
         let mut index = 0;
         while self.reader.next_entry(index == 0)? {
-            match entry(self, &at.index(index))? {
-                Reading::Value(value) => list.entries.push((index, value)),
-                _ => list.whole = false,
+            if let Some(value) = self.reader.attempt(&plain) {
+                list.entries.push((index, value));
+            } else {
+                match entry(self, &at.index(index))? {
+                    Reading::Value(value) => list.entries.push((index, value)),
+                    _ => list.whole = false,
+                }
             }
             index += 1;
         }

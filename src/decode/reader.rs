@@ -246,12 +246,75 @@ impl<'a> Reader<'a> {
         Ok(&self.text[start..self.pos])
     }
 
-    /// Passes the next value if it is byte for byte `text`, a whole list or object that a reader
-    /// has passed before at this depth.
-    pub(crate) fn pass_if(&mut self, text: &[u8]) -> bool {
-        let found = self.next_byte().is_ok() && self.bytes()[self.pos..].starts_with(text);
-        self.pos += if found { text.len() } else { 0 };
-        found
+    /// Reads with `read`; where that gives nothing, nothing has been read.
+    ///
+    /// For the shapes that most values have, which then cost a fraction of the general way. `read`
+    /// must give nothing wherever the general way would find something to say, and may pass no
+    /// value that is not valid to its last byte. It opens no level of its own: whoever calls this
+    /// is far from [`MAX_DEPTH`].
+    #[inline(always)]
+    pub(crate) fn attempt<T>(&mut self, read: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
+        let before = self.pos;
+        let value = read(self);
+        if value.is_none() {
+            self.pos = before;
+        }
+        value
+    }
+
+    /// Passes a punctuation mark.
+    #[inline(always)]
+    pub(crate) fn mark(&mut self, mark: u8) -> Option<()> {
+        let found = self.next_byte() == Ok(mark);
+        self.pos += usize::from(found);
+        found.then_some(())
+    }
+
+    /// Passes a member's name, written without escapes, and its colon.
+    #[inline(always)]
+    pub(crate) fn name(&mut self, name: &str) -> Option<()> {
+        self.mark(b'"')?;
+        let rest = self
+            .bytes()
+            .get(self.pos..)?
+            .strip_prefix(name.as_bytes())?;
+        if rest.first() != Some(&b'"') {
+            return None;
+        }
+        self.pos += name.len() + 1;
+        self.mark(b':')
+    }
+
+    /// Reads a short string that is written without escapes.
+    #[inline(always)]
+    pub(crate) fn plain_string(&mut self) -> Option<JsonStr<'a>> {
+        self.mark(b'"')?;
+        let start = self.pos;
+        let end = scan::short_string_end(self.bytes(), start)?;
+        self.pos = end + 1;
+        Some(JsonStr {
+            raw: &self.text[start..end],
+            escaped: false,
+        })
+    }
+
+    /// Reads an integer of up to 18 digits, if a member or list ends right behind it.
+    #[inline(always)]
+    pub(crate) fn plain_integer(&mut self) -> Option<u64> {
+        const MOST_DIGITS: usize = 18;
+        let first = self.next_byte().ok()?;
+        let mut value = 0;
+        let start = self.pos;
+        while let Some(digit @ b'0'..=b'9') = self.bytes().get(self.pos) {
+            value = value * 10 + u64::from(digit - b'0');
+            self.pos += 1;
+            if self.pos - start > MOST_DIGITS {
+                return None;
+            }
+        }
+        let is_number = self.pos > start && (first != b'0' || self.pos == start + 1);
+        let ends = matches!(self.bytes().get(self.pos), Some(b',' | b'}' | b']' | b' '));
+        (is_number && ends).then_some(value)
     }
 
     /// Enters the object that is next; its members are then read with [`Reader::next_name`].

@@ -40,8 +40,11 @@ pub(super) fn string_end(bytes: &[u8], start: usize) -> Found<(usize, bool)> {
 /// most names and labels.
 #[inline(always)]
 pub(super) fn short_string_end(bytes: &[u8], start: usize) -> Option<usize> {
-    let chunk = bytes.get(start..)?.first_chunk::<CHUNK>()?;
-    let end = start + specials::first(chunk)?;
+    let rest = bytes.get(start..)?;
+    let end = match specials::first(rest.first_chunk::<CHUNK>()?) {
+        Some(index) => start + index,
+        None => start + CHUNK + specials::first(rest[CHUNK..].first_chunk::<CHUNK>()?)?,
+    };
     (bytes[end] == b'"').then_some(end)
 }
 

@@ -2,7 +2,7 @@
 
 use super::agent::{AGENT, Agent};
 use super::requirements::{Capability, capability, names};
-use super::{Predicate, PredicateKind, VERSION, clearance, latency_class, schema_version};
+use super::{Predicate, PredicateKind, VERSION, clearance, latency_class, plain, schema_version};
 use crate::decode::document::{Document, List, Member, Need, Reading, quoted};
 use crate::decode::reader::{JsonStr, Read};
 use crate::pointer::Path;
@@ -216,7 +216,7 @@ impl<'a> Members<'a> {
             "capabilities" => {
                 let slot = &mut self.capabilities;
                 document.member(at, Required, CAPABILITIES, slot, |document, at| {
-                    document.list(at, CAPABILITIES, |document, at| {
+                    document.list(at, CAPABILITIES, plain::capability, |document, at| {
                         capability(document, at, true)
                     })
                 })
@@ -224,16 +224,16 @@ impl<'a> Members<'a> {
             "clearances" => {
                 let slot = &mut self.clearances;
                 document.member(at, Required, CLEARANCES, slot, |document, at| {
-                    document.list(at, CLEARANCES, clearance)
+                    document.list(at, CLEARANCES, plain::identifier, clearance)
                 })
             }
             "residency" => {
                 document.member(at, Optional, "", &mut self.residency, |document, at| {
-                    document.list(at, "a list of residency labels", names)
+                    document.list(at, "a list of residency labels", plain::name, names)
                 })
             }
             "tools" => document.member(at, Optional, "", &mut self.tools, |document, at| {
-                document.list(at, "a list of tool names", names)
+                document.list(at, "a list of tool names", plain::name, names)
             }),
             "model" => document.member(at, Optional, "", &mut self.model, model),
             _ => document.unknown(at),

@@ -2,7 +2,8 @@
 
 use super::agent::agent_reference;
 use super::{
-    NON_EMPTY, Predicate, PredicateKind, clearance, identifier, latency_class, schema_version,
+    NON_EMPTY, Predicate, PredicateKind, clearance, identifier, latency_class, plain,
+    schema_version,
 };
 use crate::decode::document::{Document, INTEGER, List, Member, Need, Reading};
 use crate::decode::reader::{JsonStr, Read};
@@ -107,16 +108,23 @@ impl<'a> Members<'a> {
             "capabilities" => {
                 document.member(at, OPTIONAL, "", &mut self.capabilities, |document, at| {
                     let expected = "a list of {name, version}";
-                    document.list(at, expected, |document, at| capability(document, at, false))
+                    document.list(at, expected, plain::capability, |document, at| {
+                        capability(document, at, false)
+                    })
                 })
             }
             "clearances" => {
                 document.member(at, OPTIONAL, "", &mut self.clearances, |document, at| {
-                    document.list(at, "a list of clearance identifiers", clearance)
+                    document.list(
+                        at,
+                        "a list of clearance identifiers",
+                        plain::identifier,
+                        clearance,
+                    )
                 })
             }
             "tools" => document.member(at, OPTIONAL, "", &mut self.tools, |document, at| {
-                document.list(at, "a list of tool names", names)
+                document.list(at, "a list of tool names", plain::name, names)
             }),
             "residency" => {
                 document.member(at, OPTIONAL, "", &mut self.residency, |document, at| {
@@ -129,7 +137,7 @@ impl<'a> Members<'a> {
             }),
             "agentRef" => document.member(at, OPTIONAL, "", &mut self.agent_ref, agent_reference),
             "exclude" => document.member(at, OPTIONAL, "", &mut self.exclude, |document, at| {
-                document.list(at, "a list of agents' names", agent_reference)
+                document.list(at, "a list of agents' names", plain::name, agent_reference)
             }),
             _ => document.unknown(at),
         }

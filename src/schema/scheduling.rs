@@ -1,8 +1,8 @@
 //! The `scheduling` object of a `task.bound` (section 6, R11).
 
-use super::NON_EMPTY;
 use super::declaration::{DECLARATION, Declaration};
 use super::requirements::{REQUIREMENTS, Requirements, names};
+use super::{NON_EMPTY, plain};
 use crate::decode::document::{Document, List, Member, Need, Reading};
 use crate::decode::reader::{JsonStr, Read, Type};
 use crate::pointer::Path;
@@ -129,12 +129,12 @@ impl<'a> Members<'a> {
                 Later,
                 CANDIDATES,
                 &mut self.candidates,
-                |document, at| document.list(at, CANDIDATES, names),
+                |document, at| document.list(at, CANDIDATES, plain::name, names),
             ),
             "filters_passed" => {
                 let slot = &mut self.filters_passed;
                 document.member(at, Later, FILTERS_PASSED, slot, |document, at| {
-                    document.list(at, FILTERS_PASSED, |document, at| {
+                    document.list(at, FILTERS_PASSED, plain::string, |document, at| {
                         document.string(at, "a predicate (a string)")
                     })
                 })
@@ -255,7 +255,7 @@ impl<'a> RecordedIn<'a> {
 fn failures<'a>(document: &mut Document<'a>, at: &Path) -> Read<Reading<List<Failed<'a>>>> {
     let expected = "an object with `candidate` and `predicate`";
     let mut whole = true;
-    let mut reading = document.list(at, FILTERS_FAILED, |document, at| {
+    let mut reading = document.list(at, FILTERS_FAILED, plain::failed, |document, at| {
         let (mut candidate, mut predicate) = (Member::new(), Member::new());
         let found = document.object(at, expected, |document, member, at| match member {
             "candidate" => document.member(at, Need::Required, NON_EMPTY, &mut candidate, names),
