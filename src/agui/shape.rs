@@ -218,7 +218,7 @@ fn read(document: &mut Document<'_>, at: &Path, shape: &Shape) -> Read<Reading<(
             Ok(Reading::Value(()))
         }
         (Shape::List(entry), Type::List) => {
-            document.list(at, expected, |document, at| read(document, at, entry))?;
+            read_list(document, at, entry)?;
             Ok(Reading::Value(()))
         }
         (Shape::Count, Type::Number) => read_count(document, at),
@@ -255,6 +255,16 @@ fn read_object(document: &mut Document<'_>, at: &Path, members: &'static [Member
         if member.is_required {
             document.demand(&at.name(member.name), member.shape.described(), slot);
         }
+    }
+    Ok(())
+}
+
+fn read_list(document: &mut Document<'_>, at: &Path, entry: &Shape) -> Read<()> {
+    document.reader.begin_list()?;
+    let mut index = 0;
+    while document.reader.next_entry(index == 0)? {
+        read(document, &at.index(index), entry)?;
+        index += 1;
     }
     Ok(())
 }
