@@ -91,7 +91,11 @@ struct Output<'c> {
 
 impl Output<'_> {
     /// Writes the reports that have come together.
+    #[inline]
     fn write_reports(&mut self) {
+        if self.reports.is_empty() {
+            return;
+        }
         for report in self.reports.drain(..) {
             if self.error.is_none() {
                 self.error = self.emitter.report(&report).err();

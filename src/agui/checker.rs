@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use super::capabilities::Capabilities;
 use super::contradictions::{Contradiction, Facts, Held, TABLE};
-use super::event::{self, Event, Kind, NotAnEvent};
+use super::event::{Event, Kind, NotAnEvent};
 use super::run::{Run, Sighting};
 use crate::decode::Why;
 use crate::decode::document::{Draft, cut, quoted};
 use crate::filter::Filter;
 use crate::finding::{Code, Counts, Finding, Report, Source, TraceEnd};
 use crate::framing::{Line, is_blank};
+use crate::traces::kept_name;
 use crate::verify::Totals;
 use crate::verify::report::{Place, Reporter, excerpt_around};
 
@@ -19,9 +20,6 @@ use crate::verify::report::{Place, Reporter, excerpt_around};
 const DECLARING: &str = "declaring";
 /// What the protocol's page on events takes for granted.
 const EVENTS: &str = "events";
-
-/// Longest `runId` that names a run; of a longer one as much as this, in bytes.
-const MAX_RUN_NAME_BYTES: usize = 1024;
 
 /// Holds streams of AG-UI events against a declaration. Knows no file, socket or clock.
 ///
@@ -133,8 +131,9 @@ impl RunChecker {
             let (draft, value) = too_long(line.bytes.len());
             return self.report(&place, None, draft, value, reports);
         }
-        match event::read(line.bytes) {
-            Ok(event) => self.check_event(&place, &event, reports),
+        let mut event = Event::unread();
+        match event.read(line.bytes) {
+            Ok(()) => self.check_event(&place, &event, reports),
             Err(error) => {
                 let (draft, value) = no_event(error, line.bytes);
                 self.report(&place, None, draft, value, reports);
@@ -209,7 +208,7 @@ impl RunChecker {
             .run_id()
             .filter(|id| event.kind == Kind::RunStarted && !id.is_empty());
         let name = match id {
-            Some(id) => Arc::from(&*cut(&id, MAX_RUN_NAME_BYTES)),
+            Some(id) => Arc::from(&*kept_name(&id)),
             None => Arc::clone(source),
         };
         if let Some((_, run)) = &mut self.current {

@@ -12,8 +12,10 @@ use crate::decode::{Malformed, Why};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Event<'a> {
     pub(super) kind: Kind,
-    /// The texts of the members, by [`Field`].
+    /// The texts of the members, by [`Field`]; of one that comes twice, none.
     texts: [Option<&'a str>; FIELDS],
+    /// A bit for each [`Field`] that came more than once.
+    doubled: u16,
 }
 
 /// Why a line is no event.
@@ -95,46 +97,56 @@ enum Field {
 const FIELDS: usize = Field::Timestamp as usize + 1;
 
 impl Field {
+    /// By length first: most members of most events are none of these, and soon known for it.
     #[inline]
     fn of(name: &str) -> Option<Field> {
-        Some(match name {
-            "type" => Field::Type,
-            "runId" => Field::RunId,
-            "toolCallId" => Field::ToolCallId,
-            "parentMessageId" => Field::ParentMessageId,
-            "messageId" => Field::MessageId,
-            "subagentRunId" => Field::SubagentRunId,
-            "delta" => Field::Delta,
-            "outcome" => Field::Outcome,
-            "timestamp" => Field::Timestamp,
+        let (field, expected): (Field, &str) = match name.len() {
+            4 => (Field::Type, "type"),
+            5 if name.starts_with('d') => (Field::Delta, "delta"),
+            5 => (Field::RunId, "runId"),
+            7 => (Field::Outcome, "outcome"),
+            9 if name.starts_with('m') => (Field::MessageId, "messageId"),
+            9 => (Field::Timestamp, "timestamp"),
+            10 => (Field::ToolCallId, "toolCallId"),
+            13 => (Field::SubagentRunId, "subagentRunId"),
+            15 => (Field::ParentMessageId, "parentMessageId"),
             _ => return None,
-        })
-    }
-}
-
-/// Reads one event: all of it is held against RFC 8259, and the members that matter are kept.
-pub(super) fn read(text: &[u8]) -> Result<Event<'_>, NotAnEvent<'_>> {
-    let Members { texts, doubled } = Members::read(text).map_err(NotAnEvent::Json)?;
-    if doubled & bit(Field::Type) != 0 {
-        return Err(NotAnEvent::TypeDoubled);
-    }
-    let event = Event {
-        kind: Kind::Other,
-        texts,
-    };
-    match texts[Field::Type as usize] {
-        None => Err(NotAnEvent::TypeMissing),
-        Some(text) => match string(text) {
-            None => Err(NotAnEvent::TypeWrong(text)),
-            Some(name) => Ok(Event {
-                kind: Kind::of(&name),
-                ..event
-            }),
-        },
+        };
+        (name == expected).then_some(field)
     }
 }
 
 impl<'a> Event<'a> {
+    /// An event of which nothing has been read.
+    pub(super) const fn unread() -> Self {
+        Event {
+            kind: Kind::Other,
+            texts: [None; FIELDS],
+            doubled: 0,
+        }
+    }
+
+    /// Reads one event: all of it is held against RFC 8259, and the members that matter are kept.
+    /// In place, since an event is larger than what most of its bytes are.
+    #[inline]
+    pub(super) fn read(&mut self, text: &'a [u8]) -> Result<(), NotAnEvent<'a>> {
+        let mut reader = Reader::new(text).map_err(NotAnEvent::Json)?;
+        match self.read_members(&mut reader) {
+            Ok(true) => {}
+            Ok(false) => return Err(no_object(text)),
+            Err(Refused) => return Err(NotAnEvent::Json(reader.malformed())),
+        }
+        let Some(text) = self.texts[Field::Type as usize] else {
+            return Err(match self.doubled & bit(Field::Type) {
+                0 => NotAnEvent::TypeMissing,
+                _ => NotAnEvent::TypeDoubled,
+            });
+        };
+        let name = string(text).ok_or(NotAnEvent::TypeWrong(text))?;
+        self.kind = Kind::of(&name);
+        Ok(())
+    }
+
     /// The event's type, as it is called.
     pub(super) fn type_name(&self) -> Cow<'a, str> {
         self.string(Field::Type).unwrap_or_default()
@@ -184,56 +196,28 @@ impl<'a> Event<'a> {
     fn string(&self, field: Field) -> Option<Cow<'a, str>> {
         string(self.texts[field as usize]?)
     }
-}
 
-/// The members of an event that are read: of one that comes twice, nothing.
-struct Members<'a> {
-    texts: [Option<&'a str>; FIELDS],
-    /// A bit for each [`Field`] that came more than once.
-    doubled: u16,
-}
-
-const fn bit(field: Field) -> u16 {
-    1 << field as u16
-}
-
-impl<'a> Members<'a> {
-    fn read(text: &'a [u8]) -> Result<Self, Malformed> {
-        let mut reader = Reader::new(text)?;
-        match Members::of(&mut reader) {
-            Ok(Some(members)) => Ok(members),
-            Ok(None) => Err(Malformed {
-                at: text.len() - text.trim_ascii_start().len(),
-                why: Why::NotAnObject,
-            }),
-            Err(Refused) => Err(reader.malformed()),
-        }
-    }
-
-    /// The members of the object that the text is; `None` where it is another value.
-    fn of(reader: &mut Reader<'a>) -> Read<Option<Self>> {
+    /// Reads the members of the object that the text is; `false` where it is another value.
+    #[inline]
+    fn read_members(&mut self, reader: &mut Reader<'a>) -> Read<bool> {
         if reader.peek()? != Type::Object {
             reader.skip()?;
-            return reader.end().map(|()| None);
+            return reader.end().map(|()| false);
         }
-        let mut members = Members {
-            texts: [None; FIELDS],
-            doubled: 0,
-        };
         reader.begin_object()?;
         let mut first = true;
         while let Some(name) = reader.next_name(first)? {
-            let value = reader.skip()?;
             let field = match name.plain() {
                 Some(plain) => Field::of(plain),
                 None => Field::of(&name.decode()),
             };
+            let value = reader.skip()?;
             if let Some(field) = field {
-                members.keep(field, value);
+                self.keep(field, value);
             }
             first = false;
         }
-        reader.end().map(|()| Some(members))
+        reader.end().map(|()| true)
     }
 
     #[inline]
@@ -246,6 +230,18 @@ impl<'a> Members<'a> {
             *text = Some(value);
         }
     }
+}
+
+#[cold]
+fn no_object<'a>(text: &[u8]) -> NotAnEvent<'a> {
+    NotAnEvent::Json(Malformed {
+        at: text.len() - text.trim_ascii_start().len(),
+        why: Why::NotAnObject,
+    })
+}
+
+const fn bit(field: Field) -> u16 {
+    1 << field as u16
 }
 
 /// The string that a value's text spells, if it is one.
@@ -267,6 +263,11 @@ fn string(text: &str) -> Option<Cow<'_, str>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn read(text: &[u8]) -> Result<Event<'_>, NotAnEvent<'_>> {
+        let mut event = Event::unread();
+        event.read(text).map(|()| event)
+    }
 
     fn event(text: &str) -> Event<'_> {
         read(text.as_bytes()).expect("an event")

@@ -325,7 +325,7 @@ impl<'a> Reader<'a> {
 
     /// The name of the next member, whose value must then be read; `None` once the object has
     /// ended. `first` tells whether no member of it has been read yet.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn next_name(&mut self, first: bool) -> Read<Option<JsonStr<'a>>> {
         match self.next_byte()? {
             b'}' => {
@@ -442,26 +442,22 @@ impl<'a> Reader<'a> {
     #[inline(always)]
     fn string_here(&mut self) -> Read<JsonStr<'a>> {
         let start = self.pos + 1;
-        if let Some(end) = scan::short_string_end(self.bytes(), start) {
-            self.pos = end + 1;
-            return Ok(JsonStr {
-                raw: &self.text[start..end],
-                escaped: false,
-            });
-        }
-        self.long_string_here(start)
+        let (end, escaped) = match scan::short_string_end(self.bytes(), start) {
+            Some(end) => (end, false),
+            None => self.long_string_end(start)?,
+        };
+        self.pos = end + 1;
+        Ok(JsonStr {
+            raw: &self.text[start..end],
+            escaped,
+        })
     }
 
+    /// Gives what fits into two registers; a whole string goes through memory.
     #[inline(never)]
-    fn long_string_here(&mut self, start: usize) -> Read<JsonStr<'a>> {
+    fn long_string_end(&mut self, start: usize) -> Read<(usize, bool)> {
         match scan::string_end(self.bytes(), start) {
-            Ok((end, escaped)) => {
-                self.pos = end + 1;
-                Ok(JsonStr {
-                    raw: &self.text[start..end],
-                    escaped,
-                })
-            }
+            Ok(found) => Ok(found),
             Err(malformed) => self.refuse_at(malformed),
         }
     }
