@@ -127,6 +127,7 @@ fn options(config: &Config) -> Options {
         max_traces: config.max_traces,
         claims: config.claims.clone(),
         filter: config.filter,
+        trace_ends: config.trace_events,
         whole_traces: !config.follow,
     }
 }

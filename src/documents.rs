@@ -287,6 +287,7 @@ fn read_text<'a, T>(
     let mut document = Document {
         reader: Reader::new(text)?,
         faults: Faults::new(strict),
+        known: None,
     };
     document.faults.rule = kind.section();
     let reading = read(&mut document, &Path::ROOT)

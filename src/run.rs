@@ -1,6 +1,7 @@
 //! A run: sources in, findings out, one thread that reads and one that verifies and writes.
 
 use std::io;
+use std::mem;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -48,7 +49,10 @@ pub(crate) fn run(config: &Config) -> Outcome {
         run.outcome.note_output_error(&error);
     }
     run.outcome.failing_findings = run.has_failing_findings();
-    run.outcome
+    let outcome = run.outcome;
+    // The process ends here; freeing a million states one by one would only keep somebody waiting.
+    mem::forget(run);
+    outcome
 }
 
 /// How many bytes there are to read, where that is known.
@@ -240,7 +244,7 @@ impl<'c> Run<'c> {
             source,
             lines: self.checker.lines(self.config.max_record_bytes),
         });
-        Ok(())
+        self.flush()
     }
 
     /// Verifies what the source gave, and writes every finding before anything else is read.

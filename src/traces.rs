@@ -1,11 +1,17 @@
 //! Which trace a record belongs to: the open traces, their limits and their ends.
+//!
+//! A record costs one look-up and touches nothing but its own trace: the order of last use is only
+//! made out when a trace has to be given up or has been idle.
 
-use std::collections::HashMap;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::hash::BuildHasher;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
 use foldhash::fast::RandomState;
+use hashbrown::HashTable;
 
 use crate::verify::state::TraceState;
 
@@ -13,25 +19,33 @@ use crate::verify::state::TraceState;
 /// hash, as a few hundred bytes a trace are promised.
 const MAX_NAME_BYTES: usize = 512;
 
-/// The open traces, least recently used first.
+/// The open traces.
 #[derive(Debug)]
 pub(crate) struct Traces {
     max_open: NonZeroUsize,
-    by_name: HashMap<Arc<str>, u32, RandomState>,
-    /// Boxed so that growing the table moves no states.
-    slots: Vec<Option<Box<Slot>>>,
+    hasher: RandomState,
+    /// Indices into `slots`, found by the trace's name.
+    by_name: HashTable<u32>,
+    slots: Slots,
     free: Vec<u32>,
-    /// Both ends of the list of open traces by last use; [`NONE`] where it is empty.
-    oldest: u32,
-    newest: u32,
+    /// One more for each use of a trace.
+    clock: u64,
+    /// For each open trace the moment at which it was queued, and its index. A trace may have been
+    /// used since, and entries of closed traces stay behind; [`Slot::queued`] tells.
+    queue: BinaryHeap<Reverse<(u64, u32)>>,
+    /// Every trace was closed, and what is left of them counts for nothing.
+    is_closed: bool,
 }
 
 #[derive(Debug)]
 struct Slot {
     trace: Trace,
-    last_used: Duration,
-    older: u32,
-    newer: u32,
+    hash: u64,
+    /// When it was last used, by [`Traces::clock`] and by the time.
+    used: u64,
+    used_at: Duration,
+    /// The moment in its entry of the queue.
+    queued: u64,
 }
 
 /// One open trace.
@@ -51,42 +65,48 @@ pub(crate) struct Entered<'t> {
     pub(crate) evicted: Option<Trace>,
 }
 
-const NONE: u32 = u32::MAX;
-
 impl Traces {
     pub(crate) fn new(max_open: NonZeroUsize) -> Self {
         Traces {
             max_open,
-            by_name: HashMap::default(),
-            slots: Vec::new(),
+            hasher: RandomState::default(),
+            by_name: HashTable::new(),
+            slots: Slots::default(),
             free: Vec::new(),
-            oldest: NONE,
-            newest: NONE,
+            clock: 0,
+            queue: BinaryHeap::new(),
+            is_closed: false,
         }
     }
 
     /// How many traces are open.
     pub(crate) fn len(&self) -> usize {
-        self.by_name.len()
+        if self.is_closed {
+            0
+        } else {
+            self.by_name.len()
+        }
     }
 
     /// The trace of that name, opened if it was not, and from now on the most recently used. With
     /// it the trace that was given up to make room, if one was.
     pub(crate) fn enter(&mut self, name: &str, now: Duration) -> Entered<'_> {
+        if self.is_closed {
+            *self = Traces::new(self.max_open);
+        }
         let name = kept_name(name);
-        let (index, is_new, evicted) = match self.by_name.get(&*name) {
-            Some(&index) => (index, false, None),
+        let hash = self.hasher.hash_one(&*name);
+        self.clock += 1;
+        let (index, is_new, evicted) = match self.find(&name, hash) {
+            Some(index) => (index, false, None),
             None => {
-                let (index, evicted) = self.open(&name);
-                (index, true, evicted)
+                let is_full = self.len() >= self.max_open.get();
+                let evicted = if is_full { self.close_oldest() } else { None };
+                (self.open(&name, hash), true, evicted)
             }
         };
-        if index != self.newest {
-            self.unlink(index);
-            self.link_newest(index);
-        }
-        let slot = self.slot(index);
-        slot.last_used = now;
+        let slot = self.slots.get_mut(index);
+        (slot.used, slot.used_at) = (self.clock, now);
         Entered {
             trace: &mut slot.trace,
             is_new,
@@ -94,90 +114,177 @@ impl Traces {
         }
     }
 
-    fn open(&mut self, name: &str) -> (u32, Option<Trace>) {
-        let is_full = self.len() >= self.max_open.get();
-        let evicted = is_full.then(|| self.remove_at(self.oldest));
-        let name: Arc<str> = Arc::from(name);
-        let trace = Trace {
-            name: Arc::clone(&name),
-            state: TraceState::default(),
-        };
-        let last_used = Duration::ZERO;
-        let slot = Some(Box::new(Slot {
-            trace,
-            last_used,
-            older: NONE,
-            newer: NONE,
-        }));
-        let index = match self.free.pop() {
-            Some(index) => {
-                self.slots[index as usize] = slot;
-                index
-            }
-            None => {
-                self.slots.push(slot);
-                u32::try_from(self.slots.len() - 1).expect("fewer than 2^32 traces are open")
-            }
-        };
-        self.link_newest(index);
-        self.by_name.insert(name, index);
-        (index, evicted)
-    }
-
     /// Closes the trace of that name.
     pub(crate) fn close(&mut self, name: &str) -> Option<Trace> {
-        let &index = self.by_name.get(&*kept_name(name))?;
-        Some(self.remove_at(index))
+        let name = kept_name(name);
+        let index = self.find(&name, self.hasher.hash_one(&*name))?;
+        Some(self.remove(index))
     }
 
     /// Closes the least recently used trace if it was last used at or before `time`.
     pub(crate) fn close_unused_since(&mut self, time: Duration) -> Option<Trace> {
-        let oldest = self.slots.get(self.oldest as usize)?.as_ref()?;
-        (oldest.last_used <= time).then(|| self.remove_at(self.oldest))
+        let oldest = self.oldest()?;
+        (self.slots.get(oldest)?.used_at <= time).then(|| self.remove(oldest))
     }
 
     /// Closes the least recently used trace.
     pub(crate) fn close_oldest(&mut self) -> Option<Trace> {
-        (self.oldest != NONE).then(|| self.remove_at(self.oldest))
+        let oldest = self.oldest()?;
+        Some(self.remove(oldest))
     }
 
-    fn slot(&mut self, index: u32) -> &mut Slot {
-        self.slots[index as usize]
-            .as_mut()
-            .expect("an open trace has a slot")
+    /// Closes every trace, and gives those that `wanted` says, least recently used first.
+    ///
+    /// The states of the others are freed only when another trace is opened: a process that ends
+    /// here need not spend the time.
+    pub(crate) fn close_all(
+        &mut self,
+        wanted: impl Fn(&TraceState) -> bool,
+        mut each: impl FnMut(Trace),
+    ) {
+        let mut closing: Vec<(u64, u32)> = self
+            .slots
+            .iter()
+            .filter(|(_, slot)| wanted(&slot.trace.state))
+            .map(|(index, slot)| (slot.used, index))
+            .collect();
+        closing.sort_unstable();
+        for (_, index) in closing {
+            each(self.slots.take(index).trace);
+        }
+        self.is_closed = true;
     }
 
-    fn remove_at(&mut self, index: u32) -> Trace {
-        self.unlink(index);
-        let slot = self.slots[index as usize]
-            .take()
-            .expect("an open trace has a slot");
+    fn find(&self, name: &str, hash: u64) -> Option<u32> {
+        if self.is_closed {
+            return None;
+        }
+        let is_it = |&index: &u32| {
+            let slot = self.slots.get(index);
+            slot.is_some_and(|slot| slot.hash == hash && *slot.trace.name == *name)
+        };
+        self.by_name.find(hash, is_it).copied()
+    }
+
+    fn open(&mut self, name: &str, hash: u64) -> u32 {
+        let trace = Trace {
+            name: Arc::from(name),
+            state: TraceState::default(),
+        };
+        let (used, queued) = (self.clock, self.clock);
+        let slot = Slot {
+            trace,
+            hash,
+            used,
+            used_at: Duration::ZERO,
+            queued,
+        };
+        let index = match self.free.pop() {
+            Some(index) => {
+                self.slots.put(index, slot);
+                index
+            }
+            None => self.slots.push(slot),
+        };
+        let slots = &self.slots;
+        let hash_of = |&index: &u32| slots.get(index).map_or(0, |slot| slot.hash);
+        self.by_name.insert_unique(hash, index, hash_of);
+        self.queue.push(Reverse((queued, index)));
+        self.drop_dead_entries();
+        index
+    }
+
+    /// The least recently used trace. Entries that the queue is wrong about are put right.
+    fn oldest(&mut self) -> Option<u32> {
+        if self.is_closed {
+            return None;
+        }
+        loop {
+            let &Reverse((queued, index)) = self.queue.peek()?;
+            let slot = self
+                .slots
+                .find_mut(index)
+                .filter(|slot| slot.queued == queued);
+            match slot {
+                Some(slot) if slot.used == queued => return Some(index),
+                Some(slot) => {
+                    slot.queued = slot.used;
+                    let entry = Reverse((slot.used, index));
+                    *self.queue.peek_mut().expect("peeked at just now") = entry;
+                }
+                None => drop(self.queue.pop()),
+            }
+        }
+    }
+
+    fn remove(&mut self, index: u32) -> Trace {
+        let slot = self.slots.take(index);
+        let entry = self.by_name.find_entry(slot.hash, |&other| other == index);
+        entry.expect("an open trace is in the table").remove();
         self.free.push(index);
-        self.by_name.remove(&slot.trace.name);
         slot.trace
     }
 
-    fn unlink(&mut self, index: u32) {
-        let (older, newer) = (self.slot(index).older, self.slot(index).newer);
-        match older {
-            NONE => self.oldest = newer,
-            _ => self.slot(older).newer = newer,
-        }
-        match newer {
-            NONE => self.newest = older,
-            _ => self.slot(newer).older = older,
+    /// Keeps the entries of closed traces from outnumbering the others.
+    fn drop_dead_entries(&mut self) {
+        const FEW: usize = 64;
+        if self.queue.len() > 2 * self.len() + FEW {
+            let slots = &self.slots;
+            self.queue.retain(|&Reverse((queued, index))| {
+                slots.get(index).is_some_and(|slot| slot.queued == queued)
+            });
         }
     }
+}
 
-    fn link_newest(&mut self, index: u32) {
-        let older = self.newest;
-        let slot = self.slot(index);
-        (slot.older, slot.newer) = (older, NONE);
-        match older {
-            NONE => self.oldest = index,
-            _ => self.slot(older).newer = index,
+/// The slots of open traces, in chunks, so that growing moves none of them.
+#[derive(Debug, Default)]
+struct Slots(Vec<Vec<Option<Slot>>>);
+
+impl Slots {
+    const CHUNK: usize = 256;
+
+    fn push(&mut self, slot: Slot) -> u32 {
+        if self.0.last().is_none_or(|chunk| chunk.len() == Self::CHUNK) {
+            self.0.push(Vec::with_capacity(Self::CHUNK));
         }
-        self.newest = index;
+        let chunks = self.0.len();
+        let chunk = self.0.last_mut().expect("pushed just now");
+        chunk.push(Some(slot));
+        let index = (chunks - 1) * Self::CHUNK + chunk.len() - 1;
+        u32::try_from(index).expect("fewer than 2^32 traces are open")
+    }
+
+    fn put(&mut self, index: u32, slot: Slot) {
+        let index = index as usize;
+        self.0[index / Self::CHUNK][index % Self::CHUNK] = Some(slot);
+    }
+
+    fn get(&self, index: u32) -> Option<&Slot> {
+        let index = index as usize;
+        self.0[index / Self::CHUNK][index % Self::CHUNK].as_ref()
+    }
+
+    fn find_mut(&mut self, index: u32) -> Option<&mut Slot> {
+        let index = index as usize;
+        self.0[index / Self::CHUNK][index % Self::CHUNK].as_mut()
+    }
+
+    fn get_mut(&mut self, index: u32) -> &mut Slot {
+        self.find_mut(index).expect("an open trace has a slot")
+    }
+
+    fn take(&mut self, index: u32) -> Slot {
+        let index = index as usize;
+        let slot = self.0[index / Self::CHUNK][index % Self::CHUNK].take();
+        slot.expect("an open trace has a slot")
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (u32, &Slot)> {
+        let slots = self.0.iter().flatten();
+        (0..)
+            .zip(slots)
+            .filter_map(|(index, slot)| Some((index, slot.as_ref()?)))
     }
 }
 
@@ -249,6 +356,35 @@ mod tests {
             name(traces.close_unused_since(second)).as_deref(),
             Some("a")
         );
+    }
+
+    #[test]
+    fn all_are_closed_and_the_wanted_ones_given() {
+        let mut traces = traces(3, &["a", "b", "c"]);
+        traces.enter("b", NOW).trace.state.records = 1;
+        traces.enter("a", NOW).trace.state.records = 1;
+        let mut given = Vec::new();
+        traces.close_all(
+            |state| state.records == 1,
+            |trace| given.push(trace.name.to_string()),
+        );
+        assert_eq!(given, ["b", "a"]);
+        assert_eq!((traces.len(), name(traces.close("c"))), (0, None));
+        assert_eq!(name(traces.close_oldest()), None);
+        assert!(traces.enter("c", NOW).is_new);
+        assert_eq!(traces.len(), 1);
+    }
+
+    #[test]
+    fn the_queue_stays_as_small_as_what_is_open() {
+        let mut traces = traces(3, &["stays"]);
+        for number in 0..10_000 {
+            let name = number.to_string();
+            traces.enter(&name, NOW);
+            assert!(traces.close(&name).is_some());
+        }
+        assert!(traces.queue.len() < 200, "{}", traces.queue.len());
+        assert_eq!(name(traces.close_oldest()).as_deref(), Some("stays"));
     }
 
     #[test]

@@ -89,6 +89,7 @@ pub fn looks_like_a3(document: NamedText<'_>) -> bool {
     let mut document = Document {
         reader,
         faults: Faults::new(false),
+        known: None,
     };
     shape::has_members_of_a3_only(&mut document).unwrap_or(false)
 }
@@ -102,6 +103,7 @@ fn faults(text: &[u8], strict: bool) -> Result<Faults, Malformed> {
             unrecognised: Code::DeclarationUnrecognised,
             ..Faults::new(strict)
         },
+        known: None,
     };
     shape::read_declaration(&mut document)
         .and_then(|()| document.reader.end())

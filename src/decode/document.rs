@@ -8,6 +8,7 @@ use std::mem;
 use super::reader::{JsonStr, Read, Reader, Type};
 use crate::finding::Code;
 use crate::pointer::Path;
+use crate::schema::known::KnownPair;
 
 /// Most faults that are noted of one record. A record within the size limit could hold millions,
 /// each of which would cost hundreds of bytes until it is written; the last one says how many
@@ -107,6 +108,16 @@ impl<T> Member<T> {
         }
     }
 
+    /// Takes note of the member without its value.
+    pub(crate) fn pass(&mut self) {
+        self.occurrences += 1;
+    }
+
+    /// Whether it came exactly once.
+    pub(crate) fn is_single(&self) -> bool {
+        self.occurrences == 1
+    }
+
     pub(crate) fn is_missing(&self) -> bool {
         self.occurrences == 0
     }
@@ -117,6 +128,8 @@ impl<T> Member<T> {
 pub(crate) struct Document<'a> {
     pub(crate) reader: Reader<'a>,
     pub(crate) faults: Faults,
+    /// The documents that the placements before repeated.
+    pub(crate) known: Option<&'a KnownPair>,
 }
 
 /// The faults of one record, and how they are noted.
@@ -273,8 +286,11 @@ impl<'a> Document<'a> {
     /// what is wrong inside its first value stands.
     #[cold]
     pub(crate) fn doubled(&mut self, at: &Path) {
-        let pointer = at.render();
-        self.faults.drafts.retain(|draft| draft.pointer != pointer);
+        // Where nothing more is noted nothing is replaced: a hostile record doubles a million.
+        if self.faults.drafts.len() < MAX_FAULTS {
+            let pointer = at.render();
+            self.faults.drafts.retain(|draft| draft.pointer != pointer);
+        }
         let message = format!("{} occurs twice in its object", at.label());
         self.faults.structure(
             at,
@@ -318,9 +334,12 @@ impl<'a> Document<'a> {
         if self.reader.peek()? != Type::Object {
             return self.wrong_type::<()>(at, expected).map(|_| false);
         }
-        self.members(|document, name| {
-            let name = name.decode();
-            member(document, &name, &at.name(&name))
+        self.members(|document, name| match name.plain() {
+            Some(name) => member(document, name, &at.name(name)),
+            None => {
+                let name = name.decode();
+                member(document, &name, &at.name(&name))
+            }
         })?;
         Ok(true)
     }

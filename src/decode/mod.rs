@@ -20,6 +20,7 @@ pub use reader::{JsonStr, MAX_DEPTH, Malformed, Why};
 
 use crate::pointer::{JsonPointer, Path};
 use crate::schema::agent::{AGENT, Agent};
+use crate::schema::known::KnownPair;
 use crate::schema::requirements::Requirements;
 use crate::schema::scheduling::{SCHEDULING, Scheduling};
 
@@ -69,7 +70,7 @@ pub(crate) enum Body<'a> {
     Submitted(Reading<Requirements<'a>>),
     /// The agent that the task was admitted to.
     Admitted(Reading<Agent<'a>>),
-    Bound(Box<Placement<'a>>),
+    Bound(Placement<'a>),
     /// The text of `reason`, where there is one that could be read.
     Rejected(Option<&'a str>),
 }
@@ -77,7 +78,7 @@ pub(crate) enum Body<'a> {
 /// What a `task.bound` says.
 #[derive(Debug)]
 pub(crate) struct Placement<'a> {
-    pub(crate) scheduling: Reading<Scheduling<'a>>,
+    pub(crate) scheduling: Reading<Box<Scheduling<'a>>>,
     pub(crate) resumed: Resumed<'a>,
 }
 
@@ -91,7 +92,8 @@ pub(crate) enum Resumed<'a> {
     Other(&'a str),
 }
 
-/// Reads one line. `trace_key` says which member names the trace.
+/// Reads one line. `trace_key` says which member names the trace, `known` which documents the
+/// placements before repeated.
 ///
 /// # Errors
 ///
@@ -99,10 +101,12 @@ pub(crate) enum Resumed<'a> {
 pub(crate) fn record<'a>(
     line: &'a [u8],
     trace_key: Option<&JsonPointer>,
+    known: Option<&'a KnownPair>,
 ) -> Result<Record<'a>, Malformed> {
     let mut document = Document {
         reader: Reader::new(line)?,
         faults: Faults::new(false),
+        known,
     };
     match read_record(&mut document, trace_key) {
         Ok(Some(mut record)) => {
@@ -288,10 +292,10 @@ fn unreadable<'a>(kind: Kind) -> Body<'a> {
     match kind {
         Kind::Submitted => Body::Submitted(Reading::Unreadable),
         Kind::Admitted => Body::Admitted(Reading::Unreadable),
-        Kind::Bound => Body::Bound(Box::new(Placement {
+        Kind::Bound => Body::Bound(Placement {
             scheduling: Reading::Unreadable,
             resumed: Resumed::Missing,
-        })),
+        }),
         Kind::Rejected => Body::Rejected(None),
         Kind::Other => Body::Other,
     }
@@ -312,7 +316,7 @@ fn content<'a>(document: &mut Document<'a>, kind: Kind) -> Read<Option<Body<'a>>
     let body = match kind {
         Kind::Submitted => Body::Submitted(submitted(document, at)?),
         Kind::Admitted => Body::Admitted(admitted(document, at)?),
-        Kind::Bound => Body::Bound(Box::new(bound(document, at)?)),
+        Kind::Bound => Body::Bound(bound(document, at)?),
         Kind::Rejected => Body::Rejected(rejected(document, at)?),
         Kind::Other => unreachable!("the content of other kinds is passed"),
     };
@@ -394,7 +398,7 @@ mod tests {
     use super::*;
 
     fn pointers(text: &str) -> Vec<String> {
-        let record = record(text.as_bytes(), None).expect("an object");
+        let record = record(text.as_bytes(), None, None).expect("an object");
         let mut pointers: Vec<_> = record.faults.into_iter().map(|f| f.pointer).collect();
         pointers.sort();
         pointers

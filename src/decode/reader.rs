@@ -95,6 +95,14 @@ pub struct JsonStr<'a> {
 }
 
 impl<'a> JsonStr<'a> {
+    /// The string `text` itself.
+    pub(crate) fn of(text: &'a str) -> Self {
+        JsonStr {
+            raw: text,
+            escaped: false,
+        }
+    }
+
     /// The string that it spells.
     #[must_use]
     pub fn decode(self) -> Cow<'a, str> {
@@ -138,10 +146,12 @@ impl PartialEq<str> for JsonStr<'_> {
 impl PartialEq for JsonStr<'_> {
     #[inline]
     fn eq(&self, other: &Self) -> bool {
-        match self.escaped || other.escaped {
-            false => self.raw == other.raw,
-            true => self.decode() == other.decode(),
+        if self.escaped || other.escaped {
+            return self.decode() == other.decode();
         }
+        // Names in a list are mostly of a kind and differ at their ends.
+        let (left, right) = (self.raw.as_bytes(), other.raw.as_bytes());
+        left.len() == right.len() && left.last() == right.last() && left == right
     }
 }
 
@@ -211,6 +221,11 @@ impl<'a> Reader<'a> {
         self.malformed
     }
 
+    /// How many containers are open here.
+    pub(crate) fn depth(&self) -> usize {
+        self.depth
+    }
+
     /// The type of the next value, judged by its first byte.
     #[inline]
     pub(crate) fn peek(&mut self) -> Read<Type> {
@@ -260,6 +275,26 @@ impl<'a> Reader<'a> {
             self.pos = before;
         }
         value
+    }
+
+    /// Passes the next value if it is byte for byte `text`: a whole object or list that a reader
+    /// has passed before at this depth.
+    pub(crate) fn pass_if(&mut self, text: &str) -> bool {
+        let is_it =
+            self.next_byte().is_ok() && self.bytes()[self.pos..].starts_with(text.as_bytes());
+        self.pos += if is_it { text.len() } else { 0 };
+        is_it
+    }
+
+    /// Where the next value begins, for [`Reader::text_since`].
+    pub(crate) fn mark_value(&mut self) -> Read<usize> {
+        self.next_byte()?;
+        Ok(self.pos)
+    }
+
+    /// The text from there up to here.
+    pub(crate) fn text_since(&self, start: usize) -> &'a str {
+        &self.text[start..self.pos]
     }
 
     /// Passes a punctuation mark.

@@ -106,7 +106,7 @@ mod tests {
 
     fn resolve(pointer: &str, text: &str) -> Result<String, String> {
         let record =
-            crate::decode::record(text.as_bytes(), Some(&pointer.parse().unwrap())).unwrap();
+            crate::decode::record(text.as_bytes(), Some(&pointer.parse().unwrap()), None).unwrap();
         record
             .key
             .map(Cow::into_owned)
@@ -151,7 +151,7 @@ mod tests {
             ("/content/scheduling/declaration/agent/name", bound),
         ] {
             let pointer = pointer.parse().unwrap();
-            let record = crate::decode::record(text.as_bytes(), Some(&pointer)).unwrap();
+            let record = crate::decode::record(text.as_bytes(), Some(&pointer), None).unwrap();
             assert_eq!(record.key, None, "{text}");
             let mut pointers: Vec<_> = record.faults.iter().map(|f| &f.pointer).collect();
             pointers.sort();

@@ -45,6 +45,14 @@ impl<'a> Agent<'a> {
         Ok(Reading::Value(agent))
     }
 
+    /// An agent that was read before.
+    pub(crate) fn of(id: &'a AgentId) -> Self {
+        Agent {
+            name: Some(JsonStr::of(&id.name)),
+            namespace: Some(JsonStr::of(&id.namespace)),
+        }
+    }
+
     /// How much text the agent is, at most.
     pub(crate) fn text_bytes(&self) -> usize {
         let bytes = |half: Option<JsonStr<'_>>| half.map_or(0, JsonStr::raw_bytes);

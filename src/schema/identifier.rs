@@ -3,20 +3,45 @@
 /// Whether `text` is an identifier: `[a-z0-9]+(\.[a-z0-9-]+)+`, the whole string.
 #[must_use]
 pub fn is_identifier(text: &str) -> bool {
-    // The byte before decides what may follow; a dot only after something, and not at the end.
-    let mut before = b'.';
-    let mut dotted = false;
-    for byte in text.bytes() {
-        match byte {
-            b'a'..=b'z' | b'0'..=b'9' => {}
-            b'-' if dotted => {}
-            b'.' if before != b'.' => dotted = true,
-            _ => return false,
+    let bytes = text.as_bytes();
+    let domain = bytes
+        .iter()
+        .take_while(|&&byte| CLASSES[byte as usize] == DOMAIN)
+        .count();
+    let Some((b'.', rest)) = bytes[domain..].split_first() else {
+        return false;
+    };
+    // What is left are segments with dots between: no two dots side by side, none at an end.
+    let mut before = DOT;
+    for &byte in rest {
+        let class = CLASSES[byte as usize];
+        if class == OTHER || (class == DOT && before == DOT) {
+            return false;
         }
-        before = byte;
+        before = class;
     }
-    dotted && before != b'.'
+    domain > 0 && before != DOT
 }
+
+/// What a byte may be: part of any segment, part of any but the first, a dot, or nothing.
+const CLASSES: [u8; 256] = {
+    let mut classes = [OTHER; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        classes[byte] = match byte as u8 {
+            b'a'..=b'z' | b'0'..=b'9' => DOMAIN,
+            b'-' => HYPHEN,
+            b'.' => DOT,
+            _ => OTHER,
+        };
+        byte += 1;
+    }
+    classes
+};
+const OTHER: u8 = 0;
+const DOMAIN: u8 = 1;
+const HYPHEN: u8 = 2;
+const DOT: u8 = 3;
 
 #[cfg(test)]
 mod tests {

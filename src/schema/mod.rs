@@ -7,6 +7,7 @@
 pub(crate) mod agent;
 pub(crate) mod declaration;
 pub mod identifier;
+pub(crate) mod known;
 mod plain;
 pub mod predicate;
 pub(crate) mod predicate_set;

@@ -2,7 +2,74 @@
 
 use std::borrow::Cow;
 
+use super::requirements::{Asked, Requirements};
 use super::{Predicate, PredicateKind};
+
+/// P, the predicate set derived from requirements that were matched.
+#[derive(Debug)]
+pub(crate) struct Matched<'r, 'a> {
+    /// One for each entry, in the order of the requirements.
+    pub(crate) asked: &'r [Asked<'a>],
+    /// Indices into `asked`: each predicate once, sorted.
+    order: Cow<'r, [u32]>,
+    /// Whether every entry could be read, and so the set is all that was asked for.
+    pub(crate) complete: bool,
+    packed: Cow<'r, [u8]>,
+}
+
+impl<'r, 'a> Matched<'r, 'a> {
+    pub(crate) fn of(requirements: &'r Requirements<'a>) -> Self {
+        let asked = &*requirements.asked;
+        let count = u32::try_from(asked.len()).expect("a line has fewer than 2^32 entries");
+        let mut order: Vec<u32> = (0..count).collect();
+        let predicate = |index: &u32| &asked[*index as usize].predicate;
+        order.sort_unstable_by(|left, right| predicate(left).cmp(predicate(right)));
+        order.dedup_by(|left, right| predicate(left) == predicate(right));
+        let mut packed = Vec::new();
+        pack_into(order.iter().map(predicate), &mut packed);
+        let complete = requirements.complete;
+        Matched {
+            asked,
+            order: Cow::Owned(order),
+            complete,
+            packed: Cow::Owned(packed),
+        }
+    }
+
+    /// A complete set of which the parts are known.
+    pub(crate) fn known(asked: &'r [Asked<'a>], order: &'r [u32], packed: &'r [u8]) -> Self {
+        let (order, packed) = (Cow::Borrowed(order), Cow::Borrowed(packed));
+        Matched {
+            asked,
+            order,
+            complete: true,
+            packed,
+        }
+    }
+
+    /// The order of the predicates, and the set as the state of a trace keeps it.
+    pub(crate) fn into_parts(self) -> (Vec<u32>, Vec<u8>) {
+        (self.order.into_owned(), self.packed.into_owned())
+    }
+
+    /// The predicates, sorted and without repeats.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Predicate<'a>> {
+        self.order
+            .iter()
+            .map(|&index| &self.asked[index as usize].predicate)
+    }
+
+    /// Whether the set holds `predicate`.
+    pub(crate) fn holds(&self, predicate: &Predicate<'_>) -> bool {
+        let compare = |index: &u32| self.asked[*index as usize].predicate.cmp(predicate);
+        self.order.binary_search_by(compare).is_ok()
+    }
+
+    /// The set as the state of a trace keeps it.
+    pub(crate) fn packed(&self) -> &[u8] {
+        &self.packed
+    }
+}
 
 /// A complete set of predicates, packed into one allocation: sorted, without repeats, each as its
 /// kind, version, and the length and bytes of its name. Two sets are equal exactly when their
@@ -41,7 +108,10 @@ impl PredicateSet {
 }
 
 /// Appends the packed form of `predicates`, which are sorted and without repeats.
-pub(crate) fn pack_into(predicates: &[&Predicate<'_>], packed: &mut Vec<u8>) {
+pub(crate) fn pack_into<'p>(
+    predicates: impl Iterator<Item = &'p Predicate<'p>>,
+    packed: &mut Vec<u8>,
+) {
     for predicate in predicates {
         packed.push(predicate.kind as u8);
         push_integer(packed, predicate.version);
@@ -108,7 +178,7 @@ mod tests {
             .map(|t| Predicate::parse(t).expect(t))
             .collect();
         let mut packed = Vec::new();
-        pack_into(&predicates.iter().collect::<Vec<_>>(), &mut packed);
+        pack_into(predicates.iter(), &mut packed);
         let set = PredicateSet::from_packed(&packed);
         assert_eq!(set.iter().collect::<Vec<_>>(), predicates);
         assert_eq!(PredicateSet::from_packed(&[]).iter().count(), 0);

@@ -33,6 +33,14 @@ pub(crate) struct Asked<'a> {
 }
 
 impl Asked<'_> {
+    /// The same without a borrow of the record.
+    pub(crate) fn to_static(&self) -> Asked<'static> {
+        Asked {
+            predicate: self.predicate.clone().into_owned(),
+            index: self.index,
+        }
+    }
+
     /// Pointer of the entry below the requirements at `at`.
     pub(crate) fn pointer(&self, at: &Path) -> String {
         let member = match self.predicate.kind {

@@ -1,10 +1,14 @@
 //! The `scheduling` object of a `task.bound` (section 6, R11).
 
+use std::mem;
+
+use super::agent::Agent;
 use super::declaration::{DECLARATION, Declaration};
+use super::known::KnownPair;
 use super::requirements::{REQUIREMENTS, Requirements, names};
 use super::{NON_EMPTY, plain};
 use crate::decode::document::{Document, List, Member, Need, Reading};
-use crate::decode::reader::{JsonStr, Read, Type};
+use crate::decode::reader::{JsonStr, Read, Reader, Type};
 use crate::pointer::Path;
 
 /// What `scheduling` is, for messages.
@@ -18,6 +22,9 @@ const SCORES: &str = "an object with a member for each eligible candidate";
 /// How a placement came about.
 #[derive(Debug)]
 pub(crate) struct Scheduling<'a> {
+    /// The two documents, where they are those of the placements before; the next two members are
+    /// absent then.
+    pub(crate) known: Option<&'a KnownPair>,
     pub(crate) requirements: Reading<Requirements<'a>>,
     pub(crate) declaration: Reading<Declaration<'a>>,
     pub(crate) candidates: Reading<List<JsonStr<'a>>>,
@@ -31,6 +38,9 @@ pub(crate) struct Scheduling<'a> {
     pub(crate) full: bool,
     /// Whether a member `resumed` stands here, where it does not belong.
     pub(crate) resumed_here: bool,
+    /// The documents as they are written.
+    pub(crate) requirements_text: &'a str,
+    pub(crate) declaration_text: &'a str,
 }
 
 /// An ineligible candidate and the first predicate that it failed.
@@ -60,7 +70,7 @@ pub(crate) enum ReferredKind<'a> {
 
 impl<'a> Scheduling<'a> {
     /// Reads a scheduling object.
-    pub(crate) fn read(document: &mut Document<'a>, at: &Path) -> Read<Reading<Self>> {
+    pub(crate) fn read(document: &mut Document<'a>, at: &Path) -> Read<Reading<Box<Self>>> {
         let mut members = Members::default();
         let found = document.object(at, SCHEDULING, |document, member, at| {
             members.read(document, member, at)
@@ -79,7 +89,16 @@ impl<'a> Scheduling<'a> {
             &mut members.declaration,
         );
         members.demand_explanation(document, at);
-        Ok(Reading::Value(members.scheduling()))
+        let known = members.known(document, at)?;
+        Ok(Reading::Value(Box::new(members.scheduling(known))))
+    }
+
+    /// The agent that declares this, either half of which may be unreadable.
+    pub(crate) fn agent(&self) -> Option<Agent<'_>> {
+        match self.known {
+            Some(pair) => Some(Agent::of(&pair.agent)),
+            None => self.declaration.value()?.agent.value().copied(),
+        }
     }
 }
 
@@ -93,6 +112,11 @@ struct Members<'a> {
     recorded_in: Member<RecordedIn<'a>>,
     route: Member<JsonStr<'a>>,
     resumed_here: bool,
+    requirements_text: &'a str,
+    declaration_text: &'a str,
+    /// Whether the first requirements, and the first declaration, were the known ones.
+    knows_requirements: bool,
+    knows_declaration: bool,
 }
 
 impl Default for Members<'_> {
@@ -107,22 +131,20 @@ impl Default for Members<'_> {
             recorded_in: Member::new(),
             route: Member::new(),
             resumed_here: false,
+            requirements_text: "",
+            declaration_text: "",
+            knows_requirements: false,
+            knows_declaration: false,
         }
     }
 }
 
 impl<'a> Members<'a> {
     fn read(&mut self, document: &mut Document<'a>, member: &str, at: &Path) -> Read<()> {
-        use Need::{Later, Optional, Required};
+        use Need::{Later, Optional};
         match member {
-            "requirements" => {
-                let slot = &mut self.requirements;
-                document.member(at, Required, REQUIREMENTS, slot, Requirements::read)
-            }
-            "declaration" => {
-                let slot = &mut self.declaration;
-                document.member(at, Required, DECLARATION, slot, Declaration::read)
-            }
+            "requirements" => self.read_requirements(document, at),
+            "declaration" => self.read_declaration(document, at),
             // Whether these four are required depends on `recorded_in`, which may follow.
             "candidates" => document.member(
                 at,
@@ -162,6 +184,67 @@ impl<'a> Members<'a> {
         }
     }
 
+    fn read_requirements(&mut self, document: &mut Document<'a>, at: &Path) -> Read<()> {
+        let slot = &mut self.requirements;
+        if let Some(known) = document.known
+            && slot.is_missing()
+            && document.reader.pass_if(&known.requirements_text)
+        {
+            self.knows_requirements = true;
+            slot.pass();
+            return Ok(());
+        }
+        let start = document.reader.mark_value()?;
+        document.member(at, Need::Required, REQUIREMENTS, slot, Requirements::read)?;
+        self.requirements_text = document.reader.text_since(start);
+        Ok(())
+    }
+
+    fn read_declaration(&mut self, document: &mut Document<'a>, at: &Path) -> Read<()> {
+        let slot = &mut self.declaration;
+        if let Some(known) = document.known
+            && slot.is_missing()
+            && document.reader.pass_if(&known.declaration_text)
+        {
+            self.knows_declaration = true;
+            slot.pass();
+            return Ok(());
+        }
+        let start = document.reader.mark_value()?;
+        document.member(at, Need::Required, DECLARATION, slot, Declaration::read)?;
+        self.declaration_text = document.reader.text_since(start);
+        Ok(())
+    }
+
+    /// The known pair, if both documents are its. Where only one is, it is read after all: what
+    /// is known is that the two fit each other.
+    fn known(&mut self, document: &mut Document<'a>, at: &Path) -> Read<Option<&'a KnownPair>> {
+        let Some(known) = document.known else {
+            return Ok(None);
+        };
+        let knows_requirements = self.knows_requirements && self.requirements.is_single();
+        let knows_declaration = self.knows_declaration && self.declaration.is_single();
+        if knows_requirements && knows_declaration {
+            return Ok(Some(known));
+        }
+        let depth = document.reader.depth();
+        if knows_requirements {
+            let reader = Reader::over(&known.requirements_text, depth);
+            let after = mem::replace(&mut document.reader, reader);
+            self.requirements.reading = Requirements::read(document, &at.name("requirements"))?;
+            document.reader = after;
+            self.requirements_text = &known.requirements_text;
+        }
+        if knows_declaration {
+            let reader = Reader::over(&known.declaration_text, depth);
+            let after = mem::replace(&mut document.reader, reader);
+            self.declaration.reading = Declaration::read(document, &at.name("declaration"))?;
+            document.reader = after;
+            self.declaration_text = &known.declaration_text;
+        }
+        Ok(None)
+    }
+
     /// The four lists are required unless `recorded_in` is there, malformed or not (R11).
     fn demand_explanation(&mut self, document: &mut Document<'a>, at: &Path) {
         let need = match self.recorded_in.reading {
@@ -189,7 +272,7 @@ impl<'a> Members<'a> {
         document.settle(&at.name("scores"), need, SCORES, &mut self.scores);
     }
 
-    fn scheduling(self) -> Scheduling<'a> {
+    fn scheduling(self, known: Option<&'a KnownPair>) -> Scheduling<'a> {
         let whole = |list: &Reading<List<JsonStr<'a>>>| list.value().is_some_and(|l| l.whole);
         Scheduling {
             full: whole(&self.candidates.reading)
@@ -209,6 +292,9 @@ impl<'a> Members<'a> {
             recorded_in: self.recorded_in.reading,
             route: self.route.reading,
             resumed_here: self.resumed_here,
+            known,
+            requirements_text: self.requirements_text,
+            declaration_text: self.declaration_text,
         }
     }
 }

@@ -1,8 +1,11 @@
 //! From what was given on the command line to single sources: directories and globs expanded.
 
 use std::collections::HashSet;
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
+
+use glob::Pattern;
 
 use super::Origin;
 use crate::config::Input;
@@ -82,6 +85,7 @@ impl Expansion {
                 }
             }
         }
+        paths.extend(not_utf_8(&name));
         self.files(path, paths)
     }
 
@@ -94,6 +98,38 @@ impl Expansion {
         }
         paths.into_iter().map(Origin::File).collect()
     }
+}
+
+/// What a glob would match if it did not pass over names that are no UTF-8. Those of directories
+/// on the way are still passed over.
+fn not_utf_8(glob: &str) -> Vec<PathBuf> {
+    let (parent, last) = match glob.rsplit_once('/') {
+        None => (None, glob),
+        Some(("", last)) => (Some("/"), last),
+        Some((parent, last)) => (Some(parent), last),
+    };
+    let Ok(last) = Pattern::new(last) else {
+        return Vec::new();
+    };
+    let parents = match parent.map(glob::glob) {
+        None => vec![PathBuf::new()],
+        // What is wrong with it was found where it was the whole glob.
+        Some(parents) => parents.into_iter().flatten().flatten().collect(),
+    };
+    let mut paths = Vec::new();
+    for parent in parents {
+        let given = if parent == Path::new("") {
+            Path::new(".")
+        } else {
+            &parent
+        };
+        let names = fs::read_dir(given).into_iter().flatten().flatten();
+        let names = names.map(|entry| entry.file_name());
+        let matches =
+            |name: &OsString| name.to_str().is_none() && last.matches(&name.to_string_lossy());
+        paths.extend(names.filter(matches).map(|name| parent.join(name)));
+    }
+    paths
 }
 
 fn is_trace(path: &Path) -> bool {

@@ -2,16 +2,15 @@
 
 use std::collections::{HashMap, HashSet};
 
-use foldhash::fast::RandomState;
-
 use super::drafts::Drafts;
-use super::placement::{Matched, scheduling_path};
+use super::placement::scheduling_path;
 use super::state::{Admission, Submission, TraceState};
 use crate::decode::JsonStr;
 use crate::decode::document::{Draft, Reading, quoted};
 use crate::finding::Code;
 use crate::pointer::Path;
 use crate::schema::Predicate;
+use crate::schema::predicate_set::Matched;
 use crate::schema::scheduling::Scheduling;
 
 /// Predicates that are compared one by one before they are looked up.
@@ -94,23 +93,52 @@ fn fits_in_order(
     chosen_listed && all_listed && are_disjoint(failed, scores)
 }
 
-/// Whether no name is in both lists; `false` also where a name is written with escapes, which
-/// takes decoding to tell.
+/// Whether no name is in both lists; `false` also where that is not cheap to tell.
 fn are_disjoint(left: &[JsonStr<'_>], right: &[JsonStr<'_>]) -> bool {
-    let (few, many) = if left.len() < right.len() {
-        (left, right)
-    } else {
-        (right, left)
-    };
-    let mut table = HashSet::with_capacity_and_hasher(few.len(), RandomState::default());
-    for name in few {
+    /// Bits of the filter: for a thousand names, one in sixty others is taken for one of them.
+    const BITS: usize = 1 << 16;
+    /// How many of those are looked for in the list before the table is the cheaper way. It also
+    /// bounds what a trace can make of names that all fall on one bit.
+    const MAX_LOOKS: usize = 64;
+
+    let mut filter = [0_u64; BITS / 64];
+    for name in left {
         let Some(name) = name.plain() else {
             return false;
         };
-        table.insert(name);
+        let bit = mix(name) % BITS;
+        filter[bit / 64] |= 1 << (bit % 64);
     }
-    many.iter()
-        .all(|name| name.plain().is_some_and(|name| !table.contains(name)))
+    let mut looks = 0;
+    right.iter().all(|name| {
+        let Some(text) = name.plain() else {
+            return false;
+        };
+        let bit = mix(text) % BITS;
+        if filter[bit / 64] >> (bit % 64) & 1 == 0 {
+            return true;
+        }
+        looks += 1;
+        looks <= MAX_LOOKS && !left.contains(name)
+    })
+}
+
+/// A number in which the beginning, the end and the length of a name take part.
+fn mix(name: &str) -> usize {
+    let bytes = name.as_bytes();
+    let word = |bytes: Option<&[u8; 8]>| bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes));
+    let (first, last) = match bytes.len() {
+        0..8 => (
+            bytes
+                .iter()
+                .fold(0, |word, &byte| word << 8 | u64::from(byte)),
+            0,
+        ),
+        _ => (word(bytes.first_chunk()), word(bytes.last_chunk())),
+    };
+    let mixed =
+        (first ^ last.rotate_left(32) ^ bytes.len() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (mixed >> 32) as usize
 }
 
 /// What does not fit, in words.

@@ -8,23 +8,22 @@ use crate::decode::document::Reading;
 use crate::finding::Code;
 use crate::schema::Predicate;
 use crate::schema::declaration::listed;
+use crate::schema::predicate_set::Matched;
 
-/// Compares S, what the task asked for, with P, what was matched: `matched` sorted and without
-/// repeats, `packed` as the state of a trace keeps a set. Only for a complete P.
+/// Compares S, what the task asked for, with P, what was matched. Only for a complete P.
 pub(crate) fn judge(
     submission: &Submission,
-    matched: &[&Predicate<'_>],
-    packed: &[u8],
+    matched: &Matched<'_, '_>,
     route: &Reading<JsonStr<'_>>,
     drafts: &mut Drafts,
 ) {
     let asked: Vec<Predicate<'_>> = match submission {
         Submission::Unknown => return,
         Submission::None => Vec::new(),
-        Submission::Set(set) if set.as_bytes() == packed => return,
+        Submission::Set(set) if set.as_bytes() == matched.packed() => return,
         Submission::Set(set) => set.iter().collect(),
     };
-    let missing = difference(asked.iter(), matched.iter().copied());
+    let missing = difference(asked.iter(), matched.iter());
     // A route that could not be read may or may not be on record as having added something.
     let may_add = match route {
         Reading::Absent => false,
@@ -33,7 +32,7 @@ pub(crate) fn judge(
     };
     let added = match may_add {
         true => Vec::new(),
-        false => difference(matched.iter().copied(), asked.iter()),
+        false => difference(matched.iter(), asked.iter()),
     };
     if missing.is_empty() && added.is_empty() {
         return;

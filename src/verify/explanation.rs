@@ -1,12 +1,13 @@
 //! Step 6, explanation (R15): the lists that explain a placement agree with it.
 
 use super::drafts::Drafts;
-use super::placement::{Matched, scheduling_path};
+use super::placement::scheduling_path;
 use crate::decode::JsonStr;
 use crate::decode::document::{List, Reading, quoted};
 use crate::finding::Code;
 use crate::schema::Predicate;
 use crate::schema::declaration::listed;
+use crate::schema::predicate_set::Matched;
 use crate::schema::scheduling::Scheduling;
 
 /// Runs the three checks, each on what could be read.
@@ -56,7 +57,6 @@ fn judge_passed(passed: &List<JsonStr<'_>>, matched: &Matched<'_, '_>, drafts: &
     parsed.sort_unstable();
     parsed.dedup();
     let not_passed: Vec<String> = matched
-        .set
         .iter()
         .filter(|predicate| parsed.binary_search(predicate).is_err())
         .map(ToString::to_string)

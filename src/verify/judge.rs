@@ -1,7 +1,7 @@
 //! Takes one record through what section 7 demands of its kind.
 
 use super::drafts::Drafts;
-use super::placement::{self, Matched};
+use super::placement;
 use super::reason::ClaimPatterns;
 use super::report::{Place, declared_agent};
 use super::resumed::Reference;
@@ -10,7 +10,7 @@ use super::{MAX_DOCUMENT_BYTES, MAX_PENDING, advisories, rejection, sequence};
 use crate::decode::document::Reading;
 use crate::decode::{Body, Record};
 use crate::schema::agent::Agent;
-use crate::schema::predicate_set::PredicateSet;
+use crate::schema::predicate_set::{Matched, PredicateSet};
 use crate::schema::requirements::Requirements;
 
 /// Longest agent that is kept of a placement that waits, in bytes.

@@ -8,60 +8,9 @@ use super::{advisories, consistency, explanation, resumed, satisfaction, scope};
 use crate::decode::Placement;
 use crate::decode::document::Reading;
 use crate::pointer::Path;
-use crate::schema::predicate_set::pack_into;
-use crate::schema::requirements::{Asked, Requirements};
+use crate::schema::agent::Agent;
+use crate::schema::predicate_set::Matched;
 use crate::schema::scheduling::Scheduling;
-use crate::schema::{Predicate, declaration::Declaration};
-
-/// P, the predicate set of what was matched.
-pub(crate) struct Matched<'r, 'a> {
-    /// One for each entry, in the order of the requirements.
-    pub(crate) asked: &'r [Asked<'a>],
-    /// Sorted and without repeats.
-    pub(crate) set: Vec<&'r Predicate<'a>>,
-    pub(crate) complete: bool,
-    packed: Vec<u8>,
-}
-
-impl<'r, 'a> Matched<'r, 'a> {
-    pub(crate) fn of(requirements: &'r Requirements<'a>) -> Self {
-        let mut set: Vec<_> = requirements
-            .asked
-            .iter()
-            .map(|asked| &asked.predicate)
-            .collect();
-        set.sort_unstable();
-        set.dedup();
-        let mut packed = Vec::new();
-        pack_into(&set, &mut packed);
-        Matched {
-            asked: &requirements.asked,
-            set,
-            complete: requirements.complete,
-            packed,
-        }
-    }
-
-    /// Whether the set holds `predicate`.
-    pub(crate) fn holds(&self, predicate: &Predicate<'_>) -> bool {
-        self.set
-            .binary_search_by(|held| (**held).cmp(predicate))
-            .is_ok()
-    }
-
-    /// The set as the state of a trace keeps it.
-    pub(crate) fn packed(&self) -> &[u8] {
-        &self.packed
-    }
-
-    fn hash(&self) -> SetHash {
-        if self.complete {
-            SetHash::of(&self.packed)
-        } else {
-            SetHash::INCOMPLETE
-        }
-    }
-}
 
 /// Judges a placement. Without the state of its trace, because the record names none, only what
 /// the record itself tells is judged.
@@ -74,23 +23,30 @@ pub(crate) fn judge(
     let Reading::Value(scheduling) = &placement.scheduling else {
         return Reference::Settled;
     };
+    let known = scheduling.known;
     let declaration = scheduling.declaration.value();
     let requirements = scheduling.requirements.value();
-    let matched = requirements.map(Matched::of);
+    let matched = match known {
+        Some(pair) => Some(pair.matched()),
+        None => requirements.map(Matched::of),
+    };
+    let matched = matched.as_ref();
+    let agent = scheduling.agent();
 
     if let Some(state) = state.as_deref() {
-        judge_against(state, scheduling, declaration, matched.as_ref(), drafts);
+        judge_against(state, scheduling, agent, matched, drafts);
     }
+    // A known pair is one that satisfies.
     if let (Some(requirements), Some(declaration)) = (requirements, declaration) {
         satisfaction::judge(requirements, declaration, drafts);
     }
-    let set = matched.as_ref().map_or(SetHash::INCOMPLETE, Matched::hash);
+    let set = set_hash(matched);
     let reference = judge_recorded_in(placement, scheduling, seq, set, state.as_deref(), drafts);
     if scheduling.recorded_in.is_absent() || has_all_lists(scheduling) {
-        let chosen = declaration.and_then(Declaration::agent_name);
-        explanation::judge(scheduling, matched.as_ref(), chosen, drafts);
+        let chosen = agent.and_then(|agent| agent.name);
+        explanation::judge(scheduling, matched, chosen, drafts);
         advisories::candidates(scheduling, chosen, drafts);
-        advisories::failed_predicates(scheduling, matched.as_ref(), drafts);
+        advisories::failed_predicates(scheduling, matched, drafts);
     }
     if let Some(state) = state
         && scheduling.full
@@ -110,18 +66,17 @@ pub(crate) fn scheduling_path<T>(with: impl FnOnce(&Path) -> T) -> T {
 fn judge_against(
     state: &TraceState,
     scheduling: &Scheduling<'_>,
-    declaration: Option<&Declaration<'_>>,
+    agent: Option<Agent<'_>>,
     matched: Option<&Matched<'_, '_>>,
     drafts: &mut Drafts,
 ) {
-    if let Some(agent) = declaration.and_then(|declaration| declaration.agent.value()) {
-        scope::judge(agent, &state.admission, drafts);
+    if let Some(agent) = agent {
+        scope::judge(&agent, &state.admission, drafts);
     }
     if let Some(matched) = matched
         && matched.complete
     {
-        let (set, packed) = (&matched.set, matched.packed());
-        consistency::judge(&state.submission, set, packed, &scheduling.route, drafts);
+        consistency::judge(&state.submission, matched, &scheduling.route, drafts);
     }
 }
 
@@ -148,6 +103,11 @@ fn judge_recorded_in(
         Some(state) => resumed::judge_reference(recorded_in, &record, state, drafts),
         None => Reference::Settled,
     }
+}
+
+fn set_hash(matched: Option<&Matched<'_, '_>>) -> SetHash {
+    let complete = matched.filter(|matched| matched.complete);
+    complete.map_or(SetHash::INCOMPLETE, |matched| SetHash::of(matched.packed()))
 }
 
 /// Whether the four lists of an explanation are there, well formed or not.

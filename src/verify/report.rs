@@ -13,9 +13,12 @@ use crate::filter::Filter;
 use crate::finding::{AgentId, Code, Counts, Finding, FindingId, Report, Source};
 use crate::framing::Line;
 
-/// Findings of one record whose member is looked up and shown. Each look-up reads the record
+/// Findings of one record whose member is looked up and shown. Each look-up may read the record
 /// again, and a hostile one has a thousand findings.
 const MAX_EXCERPTS: usize = 100;
+
+/// Bytes that are read again of one record, for the same reason.
+const MAX_LOOKUP_BYTES: usize = 16 << 20;
 
 /// Where a record stands.
 #[derive(Clone, Copy, Debug)]
@@ -122,15 +125,7 @@ pub(crate) fn declared_agent(record: &Record<'_>) -> Option<Arc<AgentId>> {
     let Body::Bound(placement) = &record.body else {
         return None;
     };
-    placement
-        .scheduling
-        .value()?
-        .declaration
-        .value()?
-        .agent
-        .value()?
-        .id()
-        .map(Arc::new)
+    placement.scheduling.value()?.agent()?.id().map(Arc::new)
 }
 
 /// Filters, counts and completes findings.
@@ -261,11 +256,12 @@ impl<const N: usize> Reporter<'_, N> {
 
     /// Reports findings in `text`, each with an excerpt of the member that it is about.
     fn report_all(&mut self, subject: &Subject<'_>, text: &[u8], drafts: Vec<Draft>) {
+        let excerpts = (MAX_LOOKUP_BYTES / text.len().max(1)).clamp(1, MAX_EXCERPTS);
         for (number, draft) in drafts.into_iter().enumerate() {
             if !self.filter.allows(draft.code) {
                 continue;
             }
-            let value = (number < MAX_EXCERPTS)
+            let value = (number < excerpts)
                 .then(|| lookup::excerpt(text, &draft.pointer, Finding::MAX_VALUE_BYTES))
                 .flatten();
             self.report(subject, draft, value);

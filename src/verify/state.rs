@@ -142,6 +142,13 @@ impl TraceState {
         self.rare.get_or_insert_default()
     }
 
+    /// Whether placements wait for the one that explains them.
+    pub(crate) fn has_pending(&self) -> bool {
+        self.rare
+            .as_ref()
+            .is_some_and(|rare| !rare.pending.is_empty())
+    }
+
     /// The placements that wait, which then do so no longer.
     pub(crate) fn take_pending(&mut self) -> Vec<Pending> {
         self.rare

@@ -1,5 +1,6 @@
 //! Takes lines to their traces and findings to their reader.
 
+use std::mem;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,11 +10,13 @@ use super::judge;
 use super::reason::ClaimPatterns;
 use super::report::{self, Broken, Place, Reporter};
 use super::resumed::Reference;
+use super::state::TraceState;
 use crate::decode::{self, Body, JsonStr, Record};
 use crate::filter::Filter;
 use crate::finding::{Counts, Finding, Report, Source, TraceEnd};
 use crate::framing::{Line, is_blank};
 use crate::pointer::JsonPointer;
+use crate::schema::known::KnownDocuments;
 use crate::traces::{Entered, Trace, Traces};
 
 /// How a [`Verifier`] goes about its work. The default verifies whole traces, one a source.
@@ -31,6 +34,8 @@ pub struct Options {
     pub claims: ClaimPatterns,
     /// Which codes are reported and counted.
     pub filter: Filter,
+    /// Whether the ends of traces in good order are reported.
+    pub trace_ends: bool,
     /// Whether a trace's first record is known to be its beginning. Where it is not, one with a
     /// `seq` above 1 that is no `task.submitted` makes the trace a partial one.
     pub whole_traces: bool,
@@ -45,6 +50,7 @@ impl Default for Options {
             max_traces: NonZeroUsize::new(1_000_000).expect("not zero"),
             claims: ClaimPatterns::default(),
             filter: Filter::default(),
+            trace_ends: false,
             whole_traces: true,
         }
     }
@@ -91,6 +97,7 @@ pub struct Verifier {
     now: Duration,
     /// Whether any trace was given up: one that comes back may have been it.
     any_evicted: bool,
+    known: KnownDocuments,
     /// Where [`Verifier::push`] is in its one source.
     pushed_lines: u64,
     pushed_bytes: u64,
@@ -113,6 +120,7 @@ impl Verifier {
             totals: Totals::default(),
             now: Duration::ZERO,
             any_evicted: false,
+            known: KnownDocuments::default(),
             pushed_lines: 0,
             pushed_bytes: 0,
             pushed_source: Source {
@@ -153,15 +161,24 @@ impl Verifier {
         }
         self.totals.records += 1;
         let place = Place { source, line };
-        let record = match line.too_long {
-            true => Err(report::too_long(line.bytes.len())),
-            false => decode::record(line.bytes, self.options.trace_key.as_ref())
-                .map_err(|malformed| report::not_json(malformed, line.bytes)),
-        };
-        match record {
-            Ok(record) => self.verify_record(&place, &record, reports),
-            Err(broken) => self.report_broken(&place, broken, reports),
+        if line.too_long {
+            return self.report_broken(&place, report::too_long(line.bytes.len()), reports);
         }
+        // Taken out while the record borrows from it.
+        let mut known = mem::take(&mut self.known);
+        let pair = known.pair.take();
+        match decode::record(line.bytes, self.options.trace_key.as_ref(), pair.as_deref()) {
+            Ok(record) => {
+                self.verify_record(&place, &record, reports);
+                known.learn(&record);
+            }
+            Err(malformed) => {
+                let broken = report::not_json(malformed, line.bytes);
+                self.report_broken(&place, broken, reports);
+            }
+        }
+        known.pair = known.pair.or(pair);
+        self.known = known;
     }
 
     /// Reports a line that is no record. Without a trace key it counts for its source's trace.
@@ -200,9 +217,13 @@ impl Verifier {
 
     /// Ends every trace: no record will come any more.
     pub fn end_all(&mut self, reports: &mut Vec<Report>) {
-        while let Some(trace) = self.traces.close_oldest() {
-            self.end(trace, reports);
-        }
+        let tell_ends = self.options.trace_ends;
+        let mut ending = Vec::new();
+        let is_heard = |state: &TraceState| tell_ends || state.has_pending();
+        self.traces.close_all(is_heard, |trace| ending.push(trace));
+        ending
+            .into_iter()
+            .for_each(|trace| self.end(trace, reports));
     }
 
     /// Sets the time, as monotonic time since any moment, and ends the traces that have been idle
@@ -300,7 +321,9 @@ impl Verifier {
                 .iter()
                 .for_each(|pending| reporter.never_explained(pending, &trace.name));
         }
-        reports.push(Report::Closed(trace_end(trace)));
+        if self.options.trace_ends {
+            reports.push(Report::Closed(trace_end(trace)));
+        }
     }
 }
 
