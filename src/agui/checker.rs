@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::before::Before;
 use super::capabilities::Capabilities;
 use super::contradictions::{Contradiction, Facts, Held, TABLE};
-use super::event::{Event, Kind, NotAnEvent};
+use super::event::{Event, Kind, NotAnEvent, why_no_event};
 use super::run::{Run, Sighting};
 use crate::decode::Why;
 use crate::decode::document::{Draft, cut, quoted};
@@ -64,6 +65,8 @@ pub struct RunChecker {
     current: Option<(Arc<str>, Option<Run>)>,
     /// The runs of the other sources.
     others: HashMap<Arc<str>, Run>,
+    /// The event that was read last, of whatever source.
+    before: Before,
     /// Where [`RunChecker::push`] is in its one source.
     pushed_lines: u64,
     pushed_bytes: u64,
@@ -80,6 +83,7 @@ impl RunChecker {
             totals: Totals::default(),
             current: None,
             others: HashMap::new(),
+            before: Before::default(),
             pushed_lines: 0,
             pushed_bytes: 0,
             pushed_source: Source {
@@ -126,19 +130,37 @@ impl RunChecker {
         }
         self.totals.records += 1;
         self.turn_to(&source.name);
-        let place = Place { source, line };
-        if line.too_long {
-            let (draft, value) = too_long(line.bytes.len());
-            return self.report(&place, None, draft, value, reports);
-        }
         let mut event = Event::unread();
-        match event.read(line.bytes) {
-            Ok(()) => self.check_event(&place, &event, reports),
-            Err(error) => {
-                let (draft, value) = no_event(error, line.bytes);
-                self.report(&place, None, draft, value, reports);
-            }
+        if line.too_long || event.read(line.bytes, &mut self.before).is_none() {
+            return self.report_broken(&Place { source, line }, reports);
         }
+        if event.kind == Kind::RunStarted {
+            self.end_run(reports);
+        }
+        if self.run().is_none() {
+            self.begin_run(&event, &source.name);
+        }
+        let (_, Some(run)) = self.current.as_mut().expect("turned to") else {
+            unreachable!("begun above where there was none")
+        };
+        let sightings = run.see(&event, line.number, &self.held);
+        if !sightings.is_empty() {
+            self.complain(&Place { source, line }, &event, &sightings, reports);
+        }
+        if matches!(event.kind, Kind::RunFinished | Kind::RunError) {
+            self.end_run(reports);
+        }
+    }
+
+    /// Reports a line that is no event.
+    #[cold]
+    fn report_broken(&mut self, place: &Place<'_>, reports: &mut Vec<Report>) {
+        let line = place.line;
+        let (draft, value) = match line.too_long {
+            true => too_long(line.bytes.len()),
+            false => no_event(why_no_event(line.bytes), line.bytes),
+        };
+        self.report(place, None, draft, value, reports);
     }
 
     /// A source has ended, and so has its run.
@@ -180,26 +202,6 @@ impl RunChecker {
 
     fn run(&mut self) -> Option<&mut Run> {
         self.current.as_mut()?.1.as_mut()
-    }
-
-    #[inline]
-    fn check_event(&mut self, place: &Place<'_>, event: &Event<'_>, reports: &mut Vec<Report>) {
-        if event.kind == Kind::RunStarted {
-            self.end_run(reports);
-        }
-        if self.run().is_none() {
-            self.begin_run(event, &place.source.name);
-        }
-        let (_, Some(run)) = self.current.as_mut().expect("turned to") else {
-            unreachable!("begun above where there was none")
-        };
-        let sightings = run.see(event, place.line.number, &self.held);
-        if !sightings.is_empty() {
-            self.complain(place, event, &sightings, reports);
-        }
-        if matches!(event.kind, Kind::RunFinished | Kind::RunError) {
-            self.end_run(reports);
-        }
     }
 
     fn begin_run(&mut self, event: &Event<'_>, source: &Arc<str>) {
@@ -309,7 +311,6 @@ fn too_long(max_bytes: usize) -> (Draft, Option<String>) {
 }
 
 /// What is no event, and an excerpt of it.
-#[cold]
 fn no_event(error: NotAnEvent<'_>, text: &[u8]) -> (Draft, Option<String>) {
     const TYPE: &str = "expected a JSON object with a string `type`";
     let value = |text: &str| Some(cut(text, Finding::MAX_VALUE_BYTES).into_owned());
@@ -336,6 +337,7 @@ fn no_event(error: NotAnEvent<'_>, text: &[u8]) -> (Draft, Option<String>) {
             (structure("/type", message, detail), None)
         }
         NotAnEvent::TypeWrong(found) => {
+            let found = &String::from_utf8_lossy(found);
             let message = format!("`type` is {}", quoted(found));
             (structure("/type", message, TYPE), value(found))
         }

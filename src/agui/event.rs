@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::before::{Before, Member};
 use super::integer;
 use crate::decode::lookup::child;
 use crate::decode::reader::{Read, Reader, Refused, Type};
@@ -12,8 +13,8 @@ use crate::decode::{Malformed, Why};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Event<'a> {
     pub(super) kind: Kind,
-    /// The texts of the members, by [`Field`]; of one that comes twice, none.
-    texts: [Option<&'a str>; FIELDS],
+    /// The texts of the members, by [`Field`]; of one that comes twice, none. Valid JSON.
+    texts: [Option<&'a [u8]>; FIELDS],
     /// A bit for each [`Field`] that came more than once.
     doubled: u16,
 }
@@ -28,11 +29,11 @@ pub(super) enum NotAnEvent<'a> {
     /// It has more than one `type`.
     TypeDoubled,
     /// Its `type` is no string, but this.
-    TypeWrong(&'a str),
+    TypeWrong(&'a [u8]),
 }
 
 /// The types of event that a declaration can be held against.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Kind {
     RunStarted,
     RunFinished,
@@ -53,6 +54,7 @@ pub(super) enum Kind {
     /// Any other `REASONING_*`.
     ReasoningOther,
     /// Anything else, known to the protocol or not.
+    #[default]
     Other,
 }
 
@@ -82,7 +84,7 @@ impl Kind {
 
 /// The members that are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Field {
+pub(super) enum Field {
     Type,
     RunId,
     ToolCallId,
@@ -100,19 +102,20 @@ impl Field {
     /// By length first: most members of most events are none of these, and soon known for it.
     #[inline]
     fn of(name: &str) -> Option<Field> {
-        let (field, expected): (Field, &str) = match name.len() {
-            4 => (Field::Type, "type"),
-            5 if name.starts_with('d') => (Field::Delta, "delta"),
-            5 => (Field::RunId, "runId"),
-            7 => (Field::Outcome, "outcome"),
-            9 if name.starts_with('m') => (Field::MessageId, "messageId"),
-            9 => (Field::Timestamp, "timestamp"),
-            10 => (Field::ToolCallId, "toolCallId"),
-            13 => (Field::SubagentRunId, "subagentRunId"),
-            15 => (Field::ParentMessageId, "parentMessageId"),
+        // Each arm compares with one text of a known length, which takes a word or two.
+        let (field, is_it) = match name.len() {
+            4 => (Field::Type, name == "type"),
+            5 if name.starts_with('d') => (Field::Delta, name == "delta"),
+            5 => (Field::RunId, name == "runId"),
+            7 => (Field::Outcome, name == "outcome"),
+            9 if name.starts_with('m') => (Field::MessageId, name == "messageId"),
+            9 => (Field::Timestamp, name == "timestamp"),
+            10 => (Field::ToolCallId, name == "toolCallId"),
+            13 => (Field::SubagentRunId, name == "subagentRunId"),
+            15 => (Field::ParentMessageId, name == "parentMessageId"),
             _ => return None,
         };
-        (name == expected).then_some(field)
+        is_it.then_some(field)
     }
 }
 
@@ -127,24 +130,39 @@ impl<'a> Event<'a> {
     }
 
     /// Reads one event: all of it is held against RFC 8259, and the members that matter are kept.
-    /// In place, since an event is larger than what most of its bytes are.
+    /// In place, since an event is larger than what most of its bytes are. What it has in common
+    /// with the one `before` is not read again. `None` where it is no event; [`why_no_event`] tells
+    /// why.
     #[inline]
-    pub(super) fn read(&mut self, text: &'a [u8]) -> Result<(), NotAnEvent<'a>> {
-        let mut reader = Reader::new(text).map_err(NotAnEvent::Json)?;
-        match self.read_members(&mut reader) {
-            Ok(true) => {}
-            Ok(false) => return Err(no_object(text)),
-            Err(Refused) => return Err(NotAnEvent::Json(reader.malformed())),
+    pub(super) fn read(&mut self, line: &'a [u8], before: &mut Before) -> Option<()> {
+        let shared = before.shared(line);
+        let offset = shared.map_or(0, |index| before.member(index).colon_end);
+        let read = self.read_from(line, offset, shared, before);
+        match read {
+            Some(()) => before.finish(line, self.kind, offset),
+            None => before.forget(),
         }
-        let Some(text) = self.texts[Field::Type as usize] else {
-            return Err(match self.doubled & bit(Field::Type) {
-                0 => NotAnEvent::TypeMissing,
-                _ => NotAnEvent::TypeDoubled,
-            });
+        read
+    }
+
+    /// Reads from `offset`, where the value of the last member that is shared begins.
+    #[inline]
+    fn read_from(
+        &mut self,
+        line: &'a [u8],
+        offset: usize,
+        shared: Option<usize>,
+        before: &mut Before,
+    ) -> Option<()> {
+        let mut reader = Reader::at(&line[offset..])?;
+        let is_object = self.read_members(&mut reader, line, shared, before);
+        let text = self.texts[Field::Type as usize].filter(|_| is_object == Ok(true))?;
+        let is_shared = text.as_ptr_range().end <= line[offset..].as_ptr();
+        self.kind = match is_shared {
+            true => before.kind,
+            false => Kind::of(&string(text)?),
         };
-        let name = string(text).ok_or(NotAnEvent::TypeWrong(text))?;
-        self.kind = Kind::of(&name);
-        Ok(())
+        Some(())
     }
 
     /// The event's type, as it is called.
@@ -180,48 +198,95 @@ impl<'a> Event<'a> {
     /// Milliseconds since 1970, where they are an integer.
     pub(super) fn timestamp(&self) -> Option<i64> {
         let text = self.texts[Field::Timestamp as usize]?;
-        let is_number = text.starts_with(|c: char| c == '-' || c.is_ascii_digit());
-        is_number.then(|| integer::exact(text)).flatten()
+        let is_number = matches!(text[0], b'-' | b'0'..=b'9');
+        is_number
+            .then(|| integer::exact(std::str::from_utf8(text).ok()?))
+            .flatten()
     }
 
     /// Whether `outcome.type` is `interrupt`.
     pub(super) fn is_interrupt(&self) -> bool {
-        let outcome = self.texts[Field::Outcome as usize].filter(|text| text.starts_with('{'));
+        let outcome = self.texts[Field::Outcome as usize].filter(|text| text[0] == b'{');
+        let outcome = outcome.and_then(|text| std::str::from_utf8(text).ok());
         let Some((Some(text), 1)) = outcome.map(|outcome| child(outcome, "type")) else {
             return false;
         };
-        string(text).is_some_and(|name| name == "interrupt")
+        string(text.as_bytes()).is_some_and(|name| name == "interrupt")
     }
 
     fn string(&self, field: Field) -> Option<Cow<'a, str>> {
         string(self.texts[field as usize]?)
     }
 
-    /// Reads the members of the object that the text is; `false` where it is another value.
+    /// Reads the members of the object that the line is; `false` where it is another value. The
+    /// reader is at the value of the last member that is shared, where any is.
     #[inline]
-    fn read_members(&mut self, reader: &mut Reader<'a>) -> Read<bool> {
-        if reader.peek()? != Type::Object {
-            reader.skip()?;
-            return reader.end().map(|()| false);
+    fn read_members(
+        &mut self,
+        reader: &mut Reader<'a>,
+        line: &'a [u8],
+        shared: Option<usize>,
+        before: &mut Before,
+    ) -> Read<bool> {
+        let (mut index, mut offset) = (0, 0);
+        match shared {
+            None if reader.peek()? == Type::Object => reader.begin_object()?,
+            None => {
+                reader.skip()?;
+                return reader.end().map(|()| false);
+            }
+            Some(last) => {
+                for known in 0..last {
+                    let Member { field, value, .. } = before.member(known);
+                    self.keep(field, &line[value.0..value.1]);
+                }
+                let Member {
+                    field, colon_end, ..
+                } = before.member(last);
+                reader.resume_in_object();
+                let value = reader.skip()?.len();
+                let end = colon_end + reader.position();
+                self.keep(field, &line[end - value..end]);
+                let value = (end - value, end);
+                before.remember(
+                    last,
+                    Member {
+                        field,
+                        colon_end,
+                        value,
+                    },
+                );
+                (index, offset) = (last + 1, colon_end);
+            }
         }
-        reader.begin_object()?;
-        let mut first = true;
-        while let Some(name) = reader.next_name(first)? {
+        while let Some(name) = reader.next_name(index == 0)? {
             let field = match name.plain() {
                 Some(plain) => Field::of(plain),
                 None => Field::of(&name.decode()),
             };
-            let value = reader.skip()?;
-            if let Some(field) = field {
-                self.keep(field, value);
-            }
-            first = false;
+            let colon_end = offset + reader.position();
+            let value = reader.skip()?.len();
+            let end = offset + reader.position();
+            self.keep(field, &line[end - value..end]);
+            let value = (end - value, end);
+            before.remember(
+                index,
+                Member {
+                    field,
+                    colon_end,
+                    value,
+                },
+            );
+            index += 1;
         }
         reader.end().map(|()| true)
     }
 
     #[inline]
-    fn keep(&mut self, field: Field, value: &'a str) {
+    fn keep(&mut self, field: Option<Field>, value: &'a [u8]) {
+        let Some(field) = field else {
+            return;
+        };
         let text = &mut self.texts[field as usize];
         if text.is_some() || self.doubled & bit(field) != 0 {
             self.doubled |= bit(field);
@@ -232,12 +297,26 @@ impl<'a> Event<'a> {
     }
 }
 
+/// Why a line is no event. It is read again for that.
 #[cold]
-fn no_object<'a>(text: &[u8]) -> NotAnEvent<'a> {
-    NotAnEvent::Json(Malformed {
-        at: text.len() - text.trim_ascii_start().len(),
-        why: Why::NotAnObject,
-    })
+pub(super) fn why_no_event(line: &[u8]) -> NotAnEvent<'_> {
+    let mut reader = match Reader::new(line) {
+        Ok(reader) => reader,
+        Err(malformed) => return NotAnEvent::Json(malformed),
+    };
+    let mut event = Event::unread();
+    match event.read_members(&mut reader, line, None, &mut Before::default()) {
+        Err(Refused) => NotAnEvent::Json(reader.malformed()),
+        Ok(false) => NotAnEvent::Json(Malformed {
+            at: line.len() - line.trim_ascii_start().len(),
+            why: Why::NotAnObject,
+        }),
+        Ok(true) => match event.texts[Field::Type as usize] {
+            Some(text) => NotAnEvent::TypeWrong(text),
+            None if event.doubled & bit(Field::Type) != 0 => NotAnEvent::TypeDoubled,
+            None => NotAnEvent::TypeMissing,
+        },
+    }
 }
 
 const fn bit(field: Field) -> u16 {
@@ -246,11 +325,9 @@ const fn bit(field: Field) -> u16 {
 
 /// The string that a value's text spells, if it is one.
 #[inline]
-fn string(text: &str) -> Option<Cow<'_, str>> {
-    if !text.starts_with('"') {
-        return None;
-    }
-    let inner = &text[1..text.len() - 1];
+fn string(text: &[u8]) -> Option<Cow<'_, str>> {
+    let text = std::str::from_utf8(text).ok()?;
+    let inner = text.strip_prefix('"')?.strip_suffix('"')?;
     if memchr::memchr(b'\\', inner.as_bytes()).is_none() {
         return Some(Cow::Borrowed(inner));
     }
@@ -266,7 +343,8 @@ mod tests {
 
     fn read(text: &[u8]) -> Result<Event<'_>, NotAnEvent<'_>> {
         let mut event = Event::unread();
-        event.read(text).map(|()| event)
+        let read = event.read(text, &mut Before::default());
+        read.map(|()| event).ok_or_else(|| why_no_event(text))
     }
 
     fn event(text: &str) -> Event<'_> {
@@ -300,10 +378,10 @@ mod tests {
                 r#"{"type":"A","type":1,"type":"B"}"#,
                 NotAnEvent::TypeDoubled,
             ),
-            (r#"{"type":null}"#, NotAnEvent::TypeWrong("null")),
+            (r#"{"type":null}"#, NotAnEvent::TypeWrong(b"null")),
             (
                 r#"{"type":{"type":"A"}}"#,
-                NotAnEvent::TypeWrong(r#"{"type":"A"}"#),
+                NotAnEvent::TypeWrong(br#"{"type":"A"}"#),
             ),
         ] {
             assert_eq!(read(text.as_bytes()).expect_err(text), expected);

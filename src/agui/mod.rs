@@ -8,6 +8,7 @@
 //! [`RunChecker`] holds a stream of events against one. [`EventFramer`] finds the events in the bytes
 //! of a source: one a line, or server-sent events.
 
+mod before;
 mod capabilities;
 mod checker;
 mod contradictions;

@@ -202,7 +202,15 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// The same where it does not matter why the text cannot be read: nothing goes through memory.
+    #[inline]
+    pub(crate) fn at(text: &'a [u8]) -> Option<Self> {
+        let text = simdutf8::basic::from_utf8(text).ok()?;
+        Some(Reader::over(text, 0))
+    }
+
     /// A reader over a value that another reader has passed, at that value's depth.
+    #[inline]
     pub(crate) fn over(text: &'a str, depth: usize) -> Self {
         let malformed = Malformed {
             at: 0,
@@ -398,6 +406,17 @@ impl<'a> Reader<'a> {
             _ if first => Ok(true),
             _ => self.refuse(Why::CommaOrBracket),
         }
+    }
+
+    /// Goes on inside of an object at the top, where a member's value is next.
+    pub(crate) fn resume_in_object(&mut self) {
+        self.depth += 1;
+    }
+
+    /// How much of the text has been read.
+    #[inline]
+    pub(crate) fn position(&self) -> usize {
+        self.pos
     }
 
     /// Checks that nothing but white space is left.
