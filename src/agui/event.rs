@@ -154,7 +154,7 @@ impl<'a> Event<'a> {
         shared: Option<usize>,
         before: &mut Before,
     ) -> Option<()> {
-        let mut reader = Reader::at(&line[offset..])?;
+        let mut reader = Reader::at(line, offset)?;
         let is_object = self.read_members(&mut reader, line, shared, before);
         let text = self.texts[Field::Type as usize].filter(|_| is_object == Ok(true))?;
         let is_shared = text.as_ptr_range().end <= line[offset..].as_ptr();
@@ -228,7 +228,7 @@ impl<'a> Event<'a> {
         shared: Option<usize>,
         before: &mut Before,
     ) -> Read<bool> {
-        let (mut index, mut offset) = (0, 0);
+        let mut index = 0;
         match shared {
             None if reader.peek()? == Type::Object => reader.begin_object()?,
             None => {
@@ -245,7 +245,7 @@ impl<'a> Event<'a> {
                 } = before.member(last);
                 reader.resume_in_object();
                 let value = reader.skip()?.len();
-                let end = colon_end + reader.position();
+                let end = reader.position();
                 self.keep(field, &line[end - value..end]);
                 let value = (end - value, end);
                 before.remember(
@@ -256,7 +256,7 @@ impl<'a> Event<'a> {
                         value,
                     },
                 );
-                (index, offset) = (last + 1, colon_end);
+                index = last + 1;
             }
         }
         while let Some(name) = reader.next_name(index == 0)? {
@@ -264,9 +264,9 @@ impl<'a> Event<'a> {
                 Some(plain) => Field::of(plain),
                 None => Field::of(&name.decode()),
             };
-            let colon_end = offset + reader.position();
+            let colon_end = reader.position();
             let value = reader.skip()?.len();
-            let end = offset + reader.position();
+            let end = reader.position();
             self.keep(field, &line[end - value..end]);
             let value = (end - value, end);
             before.remember(
@@ -428,6 +428,72 @@ mod tests {
         ] {
             let text = format!(r#"{{"type":"RUN_FINISHED","outcome":{outcome}}}"#);
             assert_eq!(event(&text).is_interrupt(), expected, "{outcome}");
+        }
+    }
+
+    /// Whatever came before, an event is read as if nothing had.
+    #[test]
+    fn what_came_before_changes_nothing() {
+        let parts: [&[&str]; 4] = [
+            &[
+                "{",
+                " {",
+                "{\"a\":1,",
+                "{\"timestamp\":17,",
+                "{\"timestamp\":170,",
+                "[",
+            ],
+            &[
+                "\"type\":\"TEXT_MESSAGE_CONTENT\"",
+                "\"type\":\"TOOL_CALL_START\"",
+                "\"type\":\"TOOL_CALL_\\u0053TART\"",
+                "\"type\" :\"TOOL_CALL_START\"",
+                "\"type\":7",
+                "\"typ\":\"x\"",
+                "\"type\":\"A\",\"type\":\"B\"",
+            ],
+            &[
+                ",\"messageId\":\"m\"",
+                ",\"messageId\":\"m1\"",
+                ",\"messageId\":{\"type\":\"x\"}",
+                ",\"toolCallId\":\"é\",\"toolCallId\":1",
+                "",
+                ",",
+                ",\"x\":[1,{}]",
+            ],
+            &[
+                ",\"delta\":\"d\"}",
+                ",\"delta\":\"de\"}",
+                ",\"delta\":null}",
+                ",\"delta\":\"\\ud800\"}",
+                ",\"delta\":\"d\",\"type\":\"RUN_ERROR\"}",
+                "}",
+                "} x",
+                "",
+            ],
+        ];
+        let mut state = 7_u32;
+        let mut pick = |from: &[&'static str]| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            from[(state >> 16) as usize % from.len()]
+        };
+        let long = format!("{{\"x\":\"{}\",", "y".repeat(600));
+        let mut before = Before::default();
+        for round in 0..200_000 {
+            let mut line: String = parts.iter().map(|part| pick(part)).collect();
+            if round % 50 == 0 {
+                line = line.replacen('{', &long, 1);
+            }
+            let line = line.as_bytes();
+            let mut event = Event::unread();
+            let found = event.read(line, &mut before).map(|()| event);
+            let alone = read(line).ok();
+            assert_eq!(
+                found.map(|e| (e.kind, e.texts, e.doubled)),
+                alone.map(|e| (e.kind, e.texts, e.doubled)),
+                "{}",
+                String::from_utf8_lossy(line)
+            );
         }
     }
 }

@@ -202,11 +202,16 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The same where it does not matter why the text cannot be read: nothing goes through memory.
+    /// A reader at a place in a line, at whose beginning the line is valid so far. `None` where the
+    /// line is not UTF-8.
     #[inline]
-    pub(crate) fn at(text: &'a [u8]) -> Option<Self> {
-        let text = simdutf8::basic::from_utf8(text).ok()?;
-        Some(Reader::over(text, 0))
+    pub(crate) fn at(line: &'a [u8], pos: usize) -> Option<Self> {
+        // The whole of it: of a short piece every byte would be looked at alone.
+        let text = simdutf8::basic::from_utf8(line).ok()?;
+        Some(Reader {
+            pos,
+            ..Reader::over(text, 0)
+        })
     }
 
     /// A reader over a value that another reader has passed, at that value's depth.
