@@ -145,12 +145,8 @@ impl<'p> Path<'p> {
 
     /// What is here as a person would call it: `` `declaration.clearances[1]` ``. What every record
     /// has around its members, `content` and `scheduling`, is left out.
-    pub(crate) fn label(&self) -> String {
-        let name = self.dotted();
-        if name.is_empty() {
-            return "the document".to_owned();
-        }
-        format!("`{name}`")
+    pub(crate) fn label(&self) -> Label<'_> {
+        Label(self)
     }
 
     fn dotted(&self) -> String {
@@ -177,6 +173,20 @@ impl<'p> Path<'p> {
             Segment::Index(index) => push_token(&mut out, &index.to_string()),
         }
         out
+    }
+}
+
+/// See [`Path::label`]. Made into text only where somebody will read it: a hostile record has
+/// millions of members at fault, of which a thousand are told.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Label<'p>(&'p Path<'p>);
+
+impl fmt::Display for Label<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &*self.0.dotted() {
+            "" => f.write_str("the document"),
+            name => write!(f, "`{name}`"),
+        }
     }
 }
 
@@ -215,15 +225,18 @@ mod tests {
         let list = content.name("a/b");
         let entry = list.index(3);
         assert_eq!(entry.render(), "/content/a~1b/3");
-        assert_eq!(entry.label(), "`a/b[3]`");
+        assert_eq!(entry.label().to_string(), "`a/b[3]`");
         assert_eq!(Path::ROOT.render(), "");
-        assert_eq!(Path::ROOT.label(), "the document");
+        assert_eq!(Path::ROOT.label().to_string(), "the document");
         let scheduling = content.name("scheduling");
-        assert_eq!(scheduling.label(), "`scheduling`");
+        assert_eq!(scheduling.label().to_string(), "`scheduling`");
         let declaration = scheduling.name("declaration");
         let capabilities = declaration.name("capabilities");
         let entry = capabilities.index(0);
         let name = entry.name("name");
-        assert_eq!(name.label(), "`declaration.capabilities[0].name`");
+        assert_eq!(
+            name.label().to_string(),
+            "`declaration.capabilities[0].name`"
+        );
     }
 }

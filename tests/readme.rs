@@ -322,7 +322,7 @@ fn limits_are_those_of_the_program() {
     let rows = section("Limits");
     for (name, value) in [
         ("Nesting", decode::MAX_DEPTH.to_string()),
-        ("Malformed members", decode::MAX_FAULTS.to_string()),
+        ("Findings listed", decode::MAX_FAULTS.to_string()),
         ("Index", verify::MAX_INDEX_BYTES.to_string()),
         ("Requirements", verify::MAX_DOCUMENT_BYTES.to_string()),
         ("Waiting", verify::MAX_PENDING.to_string()),

@@ -10,7 +10,7 @@ use crate::finding::Code;
 use crate::pointer::Path;
 use crate::schema::known::KnownPair;
 
-/// Most faults that are noted of one record. A record within the size limit could hold millions,
+/// Most faults that are noted of one record, and most findings of the steps. A record within the size limit could hold millions,
 /// each of which would cost hundreds of bytes until it is written; the last one says how many
 /// more there were.
 pub const MAX_FAULTS: usize = 1000;
@@ -162,6 +162,10 @@ impl Faults {
     /// Notes that the member at `at` is malformed.
     #[cold]
     pub(crate) fn structure(&mut self, at: &Path, message: impl fmt::Display, expected: &str) {
+        if self.drafts.len() == MAX_FAULTS {
+            self.dropped += 1;
+            return;
+        }
         let detail = (!expected.is_empty()).then(|| format!("expected {expected}"));
         self.note(self.malformed, at, message.to_string(), detail);
     }
@@ -312,15 +316,20 @@ impl<'a> Document<'a> {
     pub(crate) fn wrong_type<T>(&mut self, at: &Path, expected: &str) -> Read<Reading<T>> {
         let found = self.reader.peek()?;
         let text = self.reader.skip()?;
-        let message = match found {
-            Type::Bool => format!("{} is {text}", at.label()),
+        let (label, described) = (at.label(), found.described());
+        match found {
+            Type::Bool => self
+                .faults
+                .structure(at, format_args!("{label} is {text}"), expected),
             Type::Number | Type::String => {
-                let described = found.described();
-                format!("{} is {described}, {}", at.label(), quoted(text))
+                let found = quoted(text);
+                let message = format_args!("{label} is {described}, {found}");
+                self.faults.structure(at, message, expected);
             }
-            _ => format!("{} is {}", at.label(), found.described()),
-        };
-        self.faults.structure(at, message, expected);
+            _ => self
+                .faults
+                .structure(at, format_args!("{label} is {described}"), expected),
+        }
         Ok(Reading::Unreadable)
     }
 
@@ -422,8 +431,9 @@ impl<'a> Document<'a> {
             Ok(value) => Ok(Reading::Value(value)),
             Err(_) if text == "-0" => Ok(Reading::Value(0)),
             Err(_) => {
-                let message = format!("{} is {}", at.label(), quoted(text));
-                self.faults.structure(at, message, INTEGER);
+                let (label, found) = (at.label(), quoted(text));
+                self.faults
+                    .structure(at, format_args!("{label} is {found}"), INTEGER);
                 Ok(Reading::Unreadable)
             }
         }

@@ -1,5 +1,7 @@
 //! Declarations (section 3, R9), and whether one satisfies a predicate (section 5, R14).
 
+use std::collections::HashSet;
+
 use super::agent::{AGENT, Agent};
 use super::requirements::{Capability, capability, names};
 use super::{Predicate, PredicateKind, VERSION, clearance, latency_class, plain, schema_version};
@@ -68,14 +70,25 @@ impl<'a> Declaration<'a> {
 
     /// Whether this satisfies `predicate`. Reads only the member that the predicate names.
     pub(crate) fn judge(&self, predicate: &Predicate<'_>) -> Verdict {
+        self.judge_with(predicate, None)
+    }
+
+    /// The same where [`Declaration::index`] was made, which pays for many predicates.
+    pub(crate) fn judge_with(
+        &self,
+        predicate: &Predicate<'_>,
+        index: Option<&HashSet<Predicate<'_>>>,
+    ) -> Verdict {
         let name: &str = &predicate.name;
+        let indexed = index.map(|index| index.contains(predicate));
+        let named = |list| holds(list, indexed, |held: &JsonStr<'_>| *held == *name);
         match predicate.kind {
-            PredicateKind::Capability => holds(&self.capabilities, |&(n, v)| {
+            PredicateKind::Capability => holds(&self.capabilities, indexed, |&(n, v)| {
                 v == predicate.version && n == *name
             }),
-            PredicateKind::Clearance => holds(&self.clearances, |held| *held == *name),
-            PredicateKind::Tool => holds(&self.tools, |held| *held == *name),
-            PredicateKind::Residency => holds(&self.residency, |held| *held == *name),
+            PredicateKind::Clearance => named(&self.clearances),
+            PredicateKind::Tool => named(&self.tools),
+            PredicateKind::Residency => named(&self.residency),
             PredicateKind::LatencyClass => match &self.latency_class {
                 Reading::Absent => Verdict::Unmet,
                 Reading::Unreadable => Verdict::Undecided,
@@ -84,6 +97,24 @@ impl<'a> Declaration<'a> {
             PredicateKind::AgentRef => self.judge_agent(|agent| agent == *name),
             PredicateKind::AntiAffinity => self.judge_agent(|agent| agent != *name),
         }
+    }
+
+    /// Every predicate that an entry of a list here satisfies.
+    pub(crate) fn index(&self) -> HashSet<Predicate<'a>> {
+        let named = |kind, list: &Reading<List<JsonStr<'a>>>| {
+            let names = list
+                .value()
+                .map(|list| list.values().copied().collect::<Vec<_>>());
+            let names = names.unwrap_or_default().into_iter();
+            names.map(move |name| Predicate::named(kind, name.decode()))
+        };
+        let capabilities = self.capabilities.value().into_iter().flat_map(List::values);
+        capabilities
+            .map(|&(name, version)| Predicate::capability(name.decode(), version))
+            .chain(named(PredicateKind::Clearance, &self.clearances))
+            .chain(named(PredicateKind::Tool, &self.tools))
+            .chain(named(PredicateKind::Residency, &self.residency))
+            .collect()
     }
 
     fn judge_agent(&self, satisfied: impl Fn(JsonStr<'a>) -> bool) -> Verdict {
@@ -118,8 +149,11 @@ impl<'a> Declaration<'a> {
         if !versions.is_empty() {
             return format!("the declaration has it at version {}", listed(&versions));
         }
-        let names: Vec<_> = all().map(|(n, v)| format!("{}/{v}", n.decode())).collect();
-        format!("the declaration's `capabilities`: {}", listed(&names))
+        let names = all().map(|(n, v)| format!("{}/{v}", n.decode()));
+        format!(
+            "the declaration's `capabilities`: {}",
+            first_listed(names, all().count())
+        )
     }
 }
 
@@ -127,8 +161,11 @@ fn list_held(member: &str, reading: &Reading<List<JsonStr<'_>>>) -> String {
     let Reading::Value(list) = reading else {
         return format!("the declaration has no `{member}`");
     };
-    let held: Vec<_> = list.values().map(|held| held.decode()).collect();
-    format!("the declaration's `{member}`: {}", listed(&held))
+    let held = list.values().map(|held| held.decode());
+    format!(
+        "the declaration's `{member}`: {}",
+        first_listed(held, list.entries.len())
+    )
 }
 
 fn value_held(member: &str, value: Option<JsonStr<'_>>) -> String {
@@ -144,22 +181,26 @@ fn value_held(member: &str, value: Option<JsonStr<'_>>) -> String {
 /// Up to ten of `items`, and how many more there are. One whose ends would not be seen is put in
 /// quotes.
 pub(crate) fn listed<T: AsRef<str>>(items: &[T]) -> String {
+    first_listed(items.iter(), items.len())
+}
+
+/// The same of `count` items, of which no more are made than are shown.
+fn first_listed<T: AsRef<str>>(items: impl Iterator<Item = T>, count: usize) -> String {
     const SHOWN: usize = 10;
-    if items.is_empty() {
+    if count == 0 {
         return "none".to_owned();
     }
     let is_plain = |text: &str| {
         !text.is_empty() && !text.contains([',', ';']) && !text.contains(char::is_whitespace)
     };
     let shown: Vec<_> = items
-        .iter()
         .take(SHOWN)
         .map(|item| match quoted(item.as_ref()) {
-            text if is_plain(&text) => text,
-            text => format!("{text:?}").into(),
+            text if is_plain(&text) => text.into_owned(),
+            text => format!("{text:?}"),
         })
         .collect();
-    match items.len() - shown.len() {
+    match count - shown.len() {
         0 => shown.join(", "),
         more => format!("{} and {more} more", shown.join(", ")),
     }
@@ -173,13 +214,23 @@ fn verdict(satisfied: bool) -> Verdict {
     }
 }
 
-fn holds<T>(reading: &Reading<List<T>>, is_it: impl Fn(&T) -> bool) -> Verdict {
+fn holds<T>(
+    reading: &Reading<List<T>>,
+    indexed: Option<bool>,
+    is_it: impl Fn(&T) -> bool,
+) -> Verdict {
     match reading {
         Reading::Absent => Verdict::Unmet,
         Reading::Unreadable => Verdict::Undecided,
-        Reading::Value(list) if list.values().any(is_it) => Verdict::Satisfied,
-        Reading::Value(list) if list.whole => Verdict::Unmet,
-        Reading::Value(_) => Verdict::Undecided,
+        Reading::Value(list) => {
+            if indexed.unwrap_or_else(|| list.values().any(is_it)) {
+                Verdict::Satisfied
+            } else if list.whole {
+                Verdict::Unmet
+            } else {
+                Verdict::Undecided
+            }
+        }
     }
 }
 

@@ -10,25 +10,33 @@ use crate::schema::declaration::{Declaration, Verdict};
 use crate::schema::requirements::Requirements;
 use crate::schema::{Predicate, PredicateKind};
 
+/// Predicates from which on an index of the declaration pays. Without one, a hostile record could
+/// make each of a hundred thousand predicates look through as many entries.
+const MANY_PREDICATES: usize = 64;
+
 /// Judges each predicate once, at the first entry that asks for it.
 pub(crate) fn judge(
     requirements: &Requirements<'_>,
     declaration: &Declaration<'_>,
     drafts: &mut Drafts,
 ) {
+    let asked = &requirements.asked;
+    let index = (asked.len() >= MANY_PREDICATES).then(|| declaration.index());
     let mut reported = HashSet::new();
-    for asked in &requirements.asked {
+    for asked in asked {
         let predicate = &asked.predicate;
-        if declaration.judge(predicate) == Verdict::Unmet && reported.insert(predicate) {
-            drafts.list.push(Draft {
-                code: Code::unmet(predicate.kind),
-                rule: "7.5",
-                pointer: scheduling_path(|at| asked.pointer(&at.name("requirements"))),
-                predicate: Some(predicate.to_string()),
-                message: message(predicate),
-                detail: Some(detail(predicate, declaration)),
-            });
+        let verdict = declaration.judge_with(predicate, index.as_ref());
+        if verdict != Verdict::Unmet || !reported.insert(predicate) || !drafts.has_room() {
+            continue;
         }
+        drafts.list.push(Draft {
+            code: Code::unmet(predicate.kind),
+            rule: "7.5",
+            pointer: scheduling_path(|at| asked.pointer(&at.name("requirements"))),
+            predicate: Some(predicate.to_string()),
+            message: message(predicate),
+            detail: Some(detail(predicate, declaration)),
+        });
     }
 }
 
@@ -62,4 +70,47 @@ pub(crate) fn detail(predicate: &Predicate<'_>, declaration: &Declaration<'_>) -
         );
     }
     holdings
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Code, Verifier};
+
+    /// Findings on a placement that asks for `asked` clearances of which the agent holds `held`.
+    fn findings(asked: usize, held: usize) -> Vec<crate::Finding> {
+        let list = |count: usize| {
+            let names: Vec<_> = (0..count).map(|n| format!("\"a.c{n}\"")).collect();
+            names.join(",")
+        };
+        let line = format!(
+            r#"{{"seq":1,"kind":"task.bound","content":{{"scheduling":{{"requirements":{{"clearances":[{}]}},"declaration":{{"v":"1.0","agent":{{"name":"n","namespace":"s"}},"capabilities":[],"clearances":[{}]}},"route":"r","recorded_in":{{}}}}}}}}"#,
+            list(asked),
+            list(held)
+        );
+        let mut findings = Verifier::default().push(line.as_bytes());
+        findings.retain(|finding| finding.code == Code::ClearanceUnmet);
+        findings
+    }
+
+    #[test]
+    fn the_index_changes_no_verdict() {
+        for asked in [1, 63, 64, 65, 200] {
+            for held in [0, 1, asked - 1, asked] {
+                let unmet: Vec<_> = findings(asked, held)
+                    .into_iter()
+                    .map(|f| f.predicate.unwrap())
+                    .collect();
+                let expected: Vec<_> = (held..asked).map(|n| format!("clearance:a.c{n}")).collect();
+                assert_eq!(unmet, expected, "{asked} asked, {held} held");
+            }
+        }
+    }
+
+    #[test]
+    fn a_hostile_record_is_judged_in_bounded_space_and_says_what_it_leaves_out() {
+        let findings = findings(200_000, 100_000);
+        assert!(findings.len() <= crate::decode::MAX_FAULTS);
+        let last = findings.last().unwrap().detail.clone().unwrap();
+        assert!(last.contains("more findings are not listed"), "{last}");
+    }
 }
