@@ -68,7 +68,7 @@ pub fn check(document: NamedText<'_>, strict: bool) -> Vec<Finding> {
     match faults(text, strict) {
         Ok(faults) => reporter.document(&place, faults),
         Err(malformed) => {
-            let broken = no_document(malformed, text, RULE).as_code(Code::DeclarationMalformed);
+            let broken = no_document(malformed, text, RULE).with_code(Code::DeclarationMalformed);
             reporter.broken(&place, broken, &source.name);
         }
     }

@@ -46,7 +46,7 @@ pub(crate) struct Broken {
 
 impl Broken {
     /// The same under another code than `E_STRUCTURE`.
-    pub(crate) fn as_code(self, code: Code) -> Self {
+    pub(crate) fn with_code(self, code: Code) -> Self {
         Broken { code, ..self }
     }
 }
