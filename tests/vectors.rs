@@ -76,9 +76,7 @@ fn every_file_belongs_to_a_vector_that_ran() {
         let mut files = 0;
         for name in &expectations {
             let is_there = |end: &&str| dir.join(format!("{name}{end}")).is_file();
-            let form = forms
-                .iter()
-                .find(|form| form.iter().all(|end| is_there(end)));
+            let form = forms.iter().find(|form| form.iter().all(is_there));
             files += 1 + form.expect(name).len();
         }
         assert_eq!(files_below(&dir).len(), files, "{suite}");
