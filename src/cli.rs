@@ -72,6 +72,21 @@ pub(crate) struct RunOptions {
     #[arg(long, value_name = "FILE", help_heading = INPUT)]
     pub(crate) config: Option<PathBuf>,
 
+    /// Choose what the sources hold [default: a3]
+    ///
+    /// a3: A3 traces. ag-ui: streams of AG-UI events, one JSON event a line or server-sent events
+    /// (the first line that is not blank shows which), held against --declaration. Default: a3.
+    #[arg(long, value_enum, value_name = "PROTOCOL", help_heading = INPUT)]
+    pub(crate) protocol: Option<ProtocolChoice>,
+
+    /// Hold AG-UI runs against this agent's declaration
+    ///
+    /// A JSON document of AgentCapabilities, for --protocol ag-ui. Where it is malformed that is
+    /// reported (status 1), where it cannot be read that is said (status 2), and the streams are read
+    /// as of an agent that declared nothing. Default: nothing is declared.
+    #[arg(long, value_name = "FILE", help_heading = INPUT)]
+    pub(crate) declaration: Option<PathBuf>,
+
     /// Tell traces apart by this member of each record
     ///
     /// A JSON Pointer (RFC 6901) such as /trace or /content/task. Records of many traces may then
@@ -198,7 +213,7 @@ pub(crate) enum Command {
         )]
         codes: Vec<Code>,
     },
-    /// Check one document: requirements or a declaration
+    /// Check one document: requirements, a declaration, or AG-UI capabilities
     ///
     /// The exit status is 1 if it is malformed.
     Check(CheckOptions),
@@ -252,7 +267,7 @@ pub(crate) struct CheckOptions {
     /// Choose what the document is
     ///
     /// requirements: what a task asks for (section 4). declaration: what an agent states about
-    /// itself (section 3).
+    /// itself (section 3). capabilities: what an AG-UI agent declares (AgentCapabilities).
     #[arg(value_enum, value_name = "KIND")]
     pub(crate) kind: DocumentKind,
 
@@ -271,13 +286,25 @@ pub(crate) struct CheckOptions {
 
     /// Write the usable document, and the findings to standard error
     ///
-    /// A document without errors goes to standard output as it was given; one with errors does not.
-    /// Default: findings only, to standard output.
+    /// A document without errors goes to standard output as it was given (capabilities: without the
+    /// white space between tokens, and nothing else changed); one with errors does not. Default:
+    /// findings only, to standard output.
     #[arg(long)]
     pub(crate) print: bool,
 
     #[command(flatten)]
     pub(crate) output: OutputOptions,
+}
+
+/// What the sources hold, as typed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum ProtocolChoice {
+    /// A3 traces
+    #[default]
+    A3,
+    /// Streams of AG-UI events
+    AgUi,
 }
 
 /// How findings are to be written, as typed.
@@ -326,6 +353,8 @@ pub(crate) enum DocumentKind {
     Requirements,
     /// What an agent states about itself (section 3)
     Declaration,
+    /// What an AG-UI agent declares (AgentCapabilities)
+    Capabilities,
 }
 
 const INPUT: &str = "Input";
@@ -348,6 +377,8 @@ pub(crate) const EXAMPLES: &str = "  Verify a trace:
       tracecheck --trace-key /task --end-kind task.completed all.jsonl
   Fail only on agents that lack something:
       tracecheck --only 'E_*_UNMET' run.jsonl
+  Hold the runs of an AG-UI agent against what it declares:
+      tracecheck --protocol ag-ui --declaration agent.json events.sse
   Learn what a finding means:
       tracecheck explain E_RESIDENCY_UNMET";
 
@@ -462,7 +493,7 @@ mod tests {
             &["--format", "xml"],
             &["-q", "-v"],
             &["check"],
-            &["check", "capabilities"],
+            &["check", "capability"],
             &["match", "one.json"],
             &["vectors"],
             &["explain", "--follow"],

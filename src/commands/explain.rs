@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use tracecheck::explain::ExampleKind;
 use tracecheck::{Code, Explanation, explanation};
 
 /// Writes what there is to say of these codes, or a line for each that there is.
@@ -61,16 +62,35 @@ fn write_part(out: &mut dyn Write, title: &str, paragraphs: &[&str]) -> io::Resu
 /// The records begin their lines, so that they can be cut out and tried.
 fn write_example(out: &mut dyn Write, explanation: &Explanation) -> io::Result<()> {
     let code = explanation.code;
-    let command: String = ["tracecheck"]
-        .iter()
-        .chain(explanation.example_options)
-        .map(|word| format!(" {word}"))
-        .collect();
-    let intro = format!("A trace that gives {code} and nothing else. To try it:");
+    let what = match explanation.example_kind {
+        ExampleKind::Trace => "A trace that gives",
+        ExampleKind::Declaration => "A declaration that gives",
+        ExampleKind::Events { .. } => "A stream that, held against the declaration below, gives",
+    };
+    let intro = format!("{what} {code} and nothing else. To try it:");
     write_part(out, "Example", &[&intro])?;
-    writeln!(out, "  tracecheck explain {code} | grep '^{{' |{command}")?;
+    let source = format!("  tracecheck explain {code} | grep '^{{' |");
+    let command = example_command(explanation);
+    let first_line = command.lines().next().unwrap_or_default();
+    let fits = source.len() + 1 + first_line.len() <= WIDTH;
+    let separator = if fits { " " } else { "\n    " };
+    writeln!(out, "{source}{separator}{command}")?;
     writeln!(out)?;
     out.write_all(explanation.example.as_bytes())
+}
+
+/// The command that reads the example.
+fn example_command(explanation: &Explanation) -> String {
+    let (command, declaration) = match explanation.example_kind {
+        ExampleKind::Trace => ("tracecheck", None),
+        ExampleKind::Declaration => ("tracecheck check capabilities", None),
+        ExampleKind::Events { declaration } => ("tracecheck --protocol ag-ui", Some(declaration)),
+    };
+    let mut command = [&[command], explanation.example_options].concat().join(" ");
+    if let Some(declaration) = declaration {
+        command = format!("{command} \\\n    --declaration <(echo '{declaration}')");
+    }
+    command
 }
 
 /// Lines of at most `width` characters, unless a word is longer.
@@ -125,6 +145,9 @@ mod tests {
     fn an_option_that_the_example_needs_is_named() {
         assert!(written(&[Code::PartialTrace]).contains("| tracecheck --follow\n"));
         assert!(written(&[Code::Null]).contains("| tracecheck\n"));
+        let unrecognised = written(&[Code::DeclarationUnrecognised]);
+        assert!(unrecognised.contains("|\n    tracecheck check capabilities --strict\n"));
+        assert!(written(&[Code::Capability]).contains(" --declaration <(echo '{"));
     }
 
     #[test]

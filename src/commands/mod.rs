@@ -2,7 +2,7 @@
 
 mod check;
 mod completions;
-mod document;
+pub(crate) mod document;
 mod explain;
 mod man;
 mod match_documents;

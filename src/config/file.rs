@@ -8,7 +8,7 @@ use serde::Deserialize;
 use toml::{Table, Value};
 
 use super::Fault;
-use crate::cli::{Cli, ColorChoice, FailOn, FormatChoice};
+use crate::cli::{Cli, ColorChoice, FailOn, FormatChoice, ProtocolChoice};
 
 /// What a file says, as written; `None` is not said.
 #[derive(Debug, Default, Deserialize)]
@@ -17,6 +17,8 @@ pub(super) struct FileOptions {
     pub(super) paths: Option<Vec<PathBuf>>,
     pub(super) follow: Option<bool>,
     pub(super) max_record_bytes: Option<NumberOrText>,
+    pub(super) protocol: Option<ProtocolChoice>,
+    pub(super) declaration: Option<PathBuf>,
     pub(super) trace_key: Option<String>,
     pub(super) end_kind: Option<Vec<String>>,
     pub(super) trace_idle: Option<String>,
@@ -190,6 +192,8 @@ mod tests {
             paths = ["a.jsonl", "-"]
             follow = true
             max_record_bytes = "64KiB"
+            protocol = "ag-ui"
+            declaration = "agent.json"
             trace_key = "/trace"
             end_kind = ["task.completed"]
             trace_idle = "5m"

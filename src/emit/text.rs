@@ -20,6 +20,7 @@ use std::io::{self, Write};
 use tracecheck::event::{Event, SourceEvent, SourceState, Summary};
 use tracecheck::finding::{Code, Counts, Finding, Severity, TraceEnd};
 
+use super::Terms;
 use super::quantity::{self, Count};
 use super::sanitise::visible;
 
@@ -34,6 +35,8 @@ const MAX_VALUE_CHARS: usize = Finding::MAX_VALUE_BYTES;
 
 /// Writes events as text.
 pub(super) struct TextWriter {
+    /// What things are called.
+    pub(super) terms: Terms,
     color: bool,
     last: Last,
     /// How many sources were opened, and how many could not be opened or not be read to their end.
@@ -55,6 +58,7 @@ impl TextWriter {
     /// A writer of a new text, with ANSI styles or without.
     pub(super) fn new(color: bool) -> Self {
         TextWriter {
+            terms: Terms::default(),
             color,
             last: Last::Nothing,
             opened: 0,
@@ -105,7 +109,7 @@ impl TextWriter {
         let name = |text| visible(text, MAX_NAME_CHARS);
         let mut facts = Vec::new();
         if finding.trace != finding.source {
-            facts.push(format!("trace {}", name(&finding.trace)));
+            facts.push(format!("{} {}", self.terms.whole(), name(&finding.trace)));
         }
         if let Some(seq) = finding.seq {
             facts.push(format!("seq {seq}"));
@@ -193,7 +197,7 @@ impl TextWriter {
         writeln!(
             out,
             "{label}: {} closed {}",
-            TraceName(end),
+            self.name_of(end),
             self.after(end)
         )
     }
@@ -201,7 +205,7 @@ impl TextWriter {
     fn evicted(&mut self, out: &mut impl Write, end: &TraceEnd) -> io::Result<()> {
         self.separate(out, Last::Line)?;
         let label = self.paint(Style::Warning, "warning");
-        let name = TraceName(end);
+        let name = self.name_of(end);
         writeln!(
             out,
             "{label}: too many open traces: {name} was given up {}",
@@ -209,18 +213,16 @@ impl TextWriter {
         )
     }
 
+    fn name_of(&self, end: &TraceEnd) -> String {
+        let name = visible(&end.trace, MAX_NAME_CHARS);
+        format!("{} `{name}`", self.terms.whole())
+    }
+
     /// `after 12 records and 2 placements: 1 error`
     fn after(&self, end: &TraceEnd) -> String {
         format!(
-            "after {} and {}: {}",
-            Count {
-                number: end.records,
-                noun: "record"
-            },
-            Count {
-                number: end.placements,
-                noun: "placement"
-            },
+            "after {}: {}",
+            self.terms.parts(end.records, end.placements),
             self.totals(&end.counts),
         )
     }
@@ -234,18 +236,11 @@ impl TextWriter {
         }
         write!(
             out,
-            "checked {} and {} of {} ({}) in {}: {}",
-            Count {
-                number: summary.records,
-                noun: "record"
-            },
-            Count {
-                number: summary.placements,
-                noun: "placement"
-            },
+            "checked {} of {} ({}) in {}: {}",
+            self.terms.parts(summary.records, summary.placements),
             Count {
                 number: summary.traces,
-                noun: "trace"
+                noun: self.terms.whole(),
             },
             quantity::bytes(summary.bytes),
             quantity::seconds(summary.seconds),
@@ -326,11 +321,26 @@ impl TextWriter {
     }
 }
 
-struct TraceName<'a>(&'a TraceEnd);
+impl Terms {
+    /// What a source holds one or many of.
+    const fn whole(self) -> &'static str {
+        match self {
+            Terms::Traces => "trace",
+            Terms::Runs => "run",
+        }
+    }
 
-impl fmt::Display for TraceName<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "trace `{}`", visible(&self.0.trace, MAX_NAME_CHARS))
+    /// `12 records and 2 placements`, or `12 events`.
+    fn parts(self, records: u64, placements: u64) -> String {
+        let count = |number, noun| Count { number, noun };
+        match self {
+            Terms::Traces => format!(
+                "{} and {}",
+                count(records, "record"),
+                count(placements, "placement")
+            ),
+            Terms::Runs => count(records, "event").to_string(),
+        }
     }
 }
 

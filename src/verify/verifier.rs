@@ -15,7 +15,7 @@ use super::state::TraceState;
 use crate::decode::{self, Body, JsonStr, Record};
 use crate::filter::Filter;
 use crate::finding::{Counts, Finding, Report, Source, TraceEnd};
-use crate::framing::Line;
+use crate::framing::{Line, is_blank};
 use crate::pointer::JsonPointer;
 use crate::schema::known::KnownDocuments;
 use crate::traces::{Entered, Trace, Traces};
@@ -355,10 +355,4 @@ fn trace_end(trace: Trace) -> TraceEnd {
 fn findings(reports: Vec<Report>) -> Vec<Finding> {
     let findings = reports.into_iter().filter_map(Report::into_finding);
     findings.collect()
-}
-
-/// White space as JSON has it, and nothing else (R1).
-fn is_blank(line: &[u8]) -> bool {
-    line.iter()
-        .all(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n'))
 }
