@@ -22,7 +22,9 @@ use tracecheck::Code;
     args_conflicts_with_subcommands = true,
     disable_help_subcommand = true,
     after_help = SHORT_NOTES,
-    after_long_help = format!("Examples:\n{EXAMPLES}\n\nExit status:\n{EXIT_STATUS}")
+    after_long_help = format!(
+        "Examples:\n{EXAMPLES}\n\nExit status:\n{EXIT_STATUS}\n\nEnvironment:\n{ENVIRONMENT}"
+    )
 )]
 pub(crate) struct Cli {
     /// What to do instead of verifying traces.
@@ -39,8 +41,9 @@ pub(crate) struct RunOptions {
     /// Read these files, directories or globs, or `-` for standard input
     ///
     /// A directory stands for the *.jsonl and *.ndjson files in it, a quoted glob for the files that
-    /// it matches. Files are read in the order given, those of a directory or glob by name. Default:
-    /// standard input. A file that is named like a subcommand is given as ./explain.
+    /// it matches. Files are read in the order given, those of a directory or glob by name, and one
+    /// that is there twice is read once. Default: standard input. A file that is named like a
+    /// subcommand is given as ./explain.
     #[arg(value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
 
@@ -69,6 +72,21 @@ pub(crate) struct RunOptions {
     #[arg(long, value_name = "FILE", help_heading = INPUT)]
     pub(crate) config: Option<PathBuf>,
 
+    /// Choose what the sources hold [default: a3]
+    ///
+    /// a3: A3 traces. ag-ui: streams of AG-UI events, one JSON event a line or server-sent events
+    /// (the first line that is not blank shows which), held against --declaration. Default: a3.
+    #[arg(long, value_enum, value_name = "PROTOCOL", help_heading = INPUT)]
+    pub(crate) protocol: Option<ProtocolChoice>,
+
+    /// Hold AG-UI runs against this agent's declaration
+    ///
+    /// A JSON document of AgentCapabilities, for --protocol ag-ui. Where it is malformed that is
+    /// reported (status 1), where it cannot be read that is said (status 2), and the streams are read
+    /// as of an agent that declared nothing. Default: nothing is declared.
+    #[arg(long, value_name = "FILE", help_heading = INPUT)]
+    pub(crate) declaration: Option<PathBuf>,
+
     /// Tell traces apart by this member of each record
     ///
     /// A JSON Pointer (RFC 6901) such as /trace or /content/task. Records of many traces may then
@@ -84,10 +102,10 @@ pub(crate) struct RunOptions {
     #[arg(long = "end-kind", value_name = "KIND", help_heading = TRACES)]
     pub(crate) end_kind: Vec<String>,
 
-    /// End a trace that had no record for so long
+    /// End a trace that had no record for so long (with --follow)
     ///
-    /// As --end-kind, but by the clock: 30s, 5m, 1h30m. It takes --follow: how fast a file is read
-    /// says nothing of its traces. Default: never.
+    /// As --end-kind, but by the clock: 30s, 5m, 1h30m. Without --follow it has no effect, because
+    /// how fast a file is read says nothing of its traces. Default: never.
     #[arg(long, value_name = "DURATION", help_heading = TRACES)]
     pub(crate) trace_idle: Option<String>,
 
@@ -151,8 +169,9 @@ pub(crate) struct RunOptions {
 
     /// Write more about the program's own doings (-vv: still more)
     ///
-    /// To standard error: -v what it does, -vv how, -vvv everything. RUST_LOG, where set, decides
-    /// instead. Default: warnings and errors.
+    /// To standard error: -v says when each source was opened and read, and how many records and
+    /// findings it had; -vv also which options are in effect. RUST_LOG, where set, decides instead.
+    /// Default: warnings and errors.
     #[arg(short, long, action = ArgAction::Count, help_heading = OUTPUT)]
     pub(crate) verbose: u8,
 }
@@ -178,23 +197,23 @@ pub(crate) struct OutputOptions {
 /// What to do instead of verifying traces.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Explain a code: what it means, what to do, an example
+    /// Explain codes: what they mean, what to do, an example
     ///
     /// Alone, lists all codes with a line each.
     Explain {
-        /// Explain this code
+        /// Explain these codes
         ///
-        /// One that findings carry, such as E_CLEARANCE_UNMET; letter case does not matter. Default:
-        /// list all codes.
+        /// Those that findings carry, such as E_CLEARANCE_UNMET; letter case does not matter.
+        /// Default: list all codes.
         #[arg(
             value_name = "CODE",
             value_parser = code_parser(),
             ignore_case = true,
             hide_possible_values = true
         )]
-        code: Option<Code>,
+        codes: Vec<Code>,
     },
-    /// Check one document: requirements or a declaration
+    /// Check one document: requirements, a declaration, or AG-UI capabilities
     ///
     /// The exit status is 1 if it is malformed.
     Check(CheckOptions),
@@ -248,7 +267,7 @@ pub(crate) struct CheckOptions {
     /// Choose what the document is
     ///
     /// requirements: what a task asks for (section 4). declaration: what an agent states about
-    /// itself (section 3).
+    /// itself (section 3). capabilities: what an AG-UI agent declares (AgentCapabilities).
     #[arg(value_enum, value_name = "KIND")]
     pub(crate) kind: DocumentKind,
 
@@ -267,13 +286,25 @@ pub(crate) struct CheckOptions {
 
     /// Write the usable document, and the findings to standard error
     ///
-    /// A document without errors goes to standard output as it was given; one with errors does not.
-    /// Default: findings only, to standard output.
+    /// A document without errors goes to standard output as it was given (capabilities: without the
+    /// white space between tokens, and nothing else changed); one with errors does not. Default:
+    /// findings only, to standard output.
     #[arg(long)]
     pub(crate) print: bool,
 
     #[command(flatten)]
     pub(crate) output: OutputOptions,
+}
+
+/// What the sources hold, as typed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum ProtocolChoice {
+    /// A3 traces
+    #[default]
+    A3,
+    /// Streams of AG-UI events
+    AgUi,
 }
 
 /// How findings are to be written, as typed.
@@ -322,6 +353,8 @@ pub(crate) enum DocumentKind {
     Requirements,
     /// What an agent states about itself (section 3)
     Declaration,
+    /// What an AG-UI agent declares (AgentCapabilities)
+    Capabilities,
 }
 
 const INPUT: &str = "Input";
@@ -344,6 +377,8 @@ pub(crate) const EXAMPLES: &str = "  Verify a trace:
       tracecheck --trace-key /task --end-kind task.completed all.jsonl
   Fail only on agents that lack something:
       tracecheck --only 'E_*_UNMET' run.jsonl
+  Hold the runs of an AG-UI agent against what it declares:
+      tracecheck --protocol ag-ui --declaration agent.json events.sse
   Learn what a finding means:
       tracecheck explain E_RESIDENCY_UNMET";
 
@@ -351,10 +386,17 @@ pub(crate) const EXAMPLES: &str = "  Verify a trace:
 pub(crate) const EXIT_STATUS: &str = "  0  nothing to fail on
   1  findings at or above --fail-on
   2  wrong usage; a source that could not be opened or read (the others are
-     still verified); nothing to read. 2 wins over 1
+     still verified); only directories and globs without a trace. 2 wins over 1
 
   When the reader of standard output goes away, a run ends quietly with the
   status that it has so far, and with --follow with 2.";
+
+/// The variables that are looked at.
+pub(crate) const ENVIRONMENT: &str =
+    "  NO_COLOR  where set and not empty, no colour unless --color always
+  RUST_LOG  what is written of the program's own doings: off, error, warn, info
+            or debug; wins over -q and -v
+  TERM      where it is dumb, no colour unless --color always";
 
 /// Accepts the names of codes, so that clap can suggest and complete them.
 fn code_parser() -> impl TypedValueParser<Value = Code> {
@@ -427,7 +469,7 @@ mod tests {
         assert!(parse(&[]).expect("valid").command.is_none());
         assert!(matches!(
             parse(&["explain"]).expect("valid").command,
-            Some(Command::Explain { code: None })
+            Some(Command::Explain { codes }) if codes.is_empty()
         ));
     }
 
@@ -436,9 +478,7 @@ mod tests {
         for name in ["E_STRUCTURE", "e_structure", "E_Structure"] {
             assert!(matches!(
                 parse(&["explain", name]).expect(name).command,
-                Some(Command::Explain {
-                    code: Some(Code::Structure)
-                })
+                Some(Command::Explain { codes }) if codes == [Code::Structure]
             ));
         }
         let error = parse(&["explain", "E_STRUCTRE"]).expect_err("no such code");
@@ -453,7 +493,7 @@ mod tests {
             &["--format", "xml"],
             &["-q", "-v"],
             &["check"],
-            &["check", "capabilities"],
+            &["check", "capability"],
             &["match", "one.json"],
             &["vectors"],
             &["explain", "--follow"],

@@ -45,7 +45,8 @@ macro_rules! codes {
         }
 
         impl Code {
-            /// Every code, in the order of the steps of section 7, advisories last.
+            /// Every code: the errors in the order of the steps of section 7, those of AG-UI
+            /// declarations behind them, advisories last.
             pub const ALL: &'static [Code] = &[$(Code::$variant,)*];
 
             /// The name that users see, such as `E_CLEARANCE_UNMET`.
@@ -84,6 +85,10 @@ codes! {
     Explanation = "E_EXPLANATION",
     /// A rejection claims that no agent was eligible and names no predicate (step 7; R17).
     RejectionReason = "E_REJECTION_REASON",
+    /// A described member of an AG-UI declaration has a value that the protocol rejects.
+    DeclarationMalformed = "E_DECLARATION_MALFORMED",
+    /// A member of an AG-UI declaration is none that the protocol describes; only where strict.
+    DeclarationUnrecognised = "E_DECLARATION_UNRECOGNISED",
     /// A gap in the `seq`s of a trace, reported once.
     SeqGap = "W_SEQ_GAP",
     /// An optional member is `null` and was read as absent (R5).
@@ -100,6 +105,8 @@ codes! {
     Resubmitted = "W_RESUBMITTED",
     /// The beginning of a trace was not seen; what needs it is passed over.
     PartialTrace = "W_PARTIAL_TRACE",
+    /// An AG-UI run does what the agent's declaration says that it does not.
+    Capability = "W_CAPABILITY",
 }
 
 impl Code {
@@ -227,7 +234,8 @@ pub struct Finding {
     pub seq: Option<u64>,
     /// The record's `kind`, where it could be read.
     pub kind: Option<Arc<str>>,
-    /// JSON Pointer (RFC 6901) of the member at fault; empty for a whole line.
+    /// JSON Pointer (RFC 6901) of the member at fault; empty for a whole line. Of `W_CAPABILITY`:
+    /// of the declared field that is contradicted, in the declaration.
     pub pointer: String,
     /// The predicate in question, in its canonical form (section 5).
     pub predicate: Option<String>,
@@ -235,7 +243,8 @@ pub struct Finding {
     pub agent: Option<Arc<AgentId>>,
     /// The step of section 7: `7.2` to `7.7`; `7` for what it takes for granted; `6` for what
     /// section 6 asks a runtime to record and no step checks; `3` or `4`, the section that describes
-    /// it, for a document that stands in no trace.
+    /// it, for a document that stands in no trace. Of AG-UI: `declaring` or `error-handling`, a
+    /// section of the page on capabilities; `events` for what is no event.
     pub rule: &'static str,
     /// Identifies the finding for good.
     pub id: FindingId,

@@ -30,11 +30,17 @@ pub struct Line<'a> {
     pub too_long: bool,
 }
 
-const BOM: &[u8] = b"\xEF\xBB\xBF";
+pub(crate) const BOM: &[u8] = b"\xEF\xBB\xBF";
 
 /// A whole text without the one BOM that it may begin with.
 pub(crate) fn without_bom(text: &[u8]) -> &[u8] {
     text.strip_prefix(BOM).unwrap_or(text)
+}
+
+/// Whether a line is white space as JSON has it, and nothing else (R1).
+pub(crate) fn is_blank(line: &[u8]) -> bool {
+    line.iter()
+        .all(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n'))
 }
 
 impl Framer {

@@ -71,6 +71,7 @@
 //! - `cli` (default): what the program needs. Without it (`default-features = false`) the library
 //!   is the same and has few dependencies.
 
+pub mod agui;
 pub mod decode;
 pub mod documents;
 pub mod event;

@@ -1,5 +1,6 @@
 //! The command: parse, configure, run, exit status.
 
+mod checking;
 mod cli;
 mod commands;
 mod config;

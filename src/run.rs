@@ -1,16 +1,18 @@
 //! A run: sources in, findings out, one thread that reads and one that verifies and writes.
 
+use std::fmt;
 use std::io;
 use std::mem;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant, SystemTime};
 
 use tracecheck::event::{SourceState, Summary};
-use tracecheck::{Framer, Options, Report, Severity, Source, Verifier};
+use tracecheck::{Report, Severity, Source, Totals};
 
-use crate::config::{Config, Format};
-use crate::emit::sanitise::visible;
-use crate::emit::{self, Emitter};
+use crate::checking::{Checker, Declaration, Lines};
+use crate::config::{Config, Format, Protocol};
+use crate::emit::sanitise::{Visible, visible};
+use crate::emit::{self, Emitter, Terms};
 use crate::exit::Outcome;
 use crate::progress::{Beside, Progress};
 use crate::signals;
@@ -27,14 +29,18 @@ const MAX_NAME_CHARS: usize = 4096;
 
 /// Verifies everything that the configuration names.
 pub(crate) fn run(config: &Config) -> Outcome {
+    tracing::debug!("{}", visible(&format!("{config:?}"), usize::MAX));
     let expansion = expand(&config.inputs);
     let progress = Progress::new(config.progress, total_bytes(&expansion.origins));
     let (sender, receiver) = sync_channel(CHANNEL_MESSAGES);
     if let Err(error) = signals::listen(sender.clone()) {
         tracing::warn!("signals will end the run at once: {error}");
     }
-    let mut run = Run::new(config, &progress);
-    let result = run.announce(&expansion).and_then(|()| {
+    let (checker, declaration) = Checker::new(config);
+    let mut run = Run::new(config, checker, &progress);
+    let announced = run.announce_declaration(declaration);
+    let result = announced.and_then(|()| {
+        run.announce(&expansion)?;
         let nothing_read = expansion.origins.is_empty() && expansion.failures.is_empty();
         run.outcome.nothing_read = nothing_read;
         run.take_all(expansion.origins, sender, &receiver)?;
@@ -65,7 +71,7 @@ fn total_bytes(origins: &[Origin]) -> Option<u64> {
 
 struct Run<'c> {
     config: &'c Config,
-    verifier: Verifier,
+    checker: Checker,
     output: Output<'c>,
     outcome: Outcome,
     started: Instant,
@@ -78,7 +84,52 @@ struct Run<'c> {
 
 struct Current {
     source: Source,
-    framer: Framer,
+    lines: Lines,
+    /// What the run had come to when the source was opened.
+    before: Tally,
+}
+
+/// What can be counted of a run, or of a part of it.
+#[derive(Clone, Copy)]
+struct Tally {
+    bytes: u64,
+    records: u64,
+    placements: u64,
+    errors: u64,
+    warnings: u64,
+}
+
+impl Tally {
+    fn new(bytes: u64, totals: &Totals) -> Tally {
+        Tally {
+            bytes,
+            records: totals.records,
+            placements: totals.placements,
+            errors: totals.counts.total(Severity::Error),
+            warnings: totals.counts.total(Severity::Warning),
+        }
+    }
+
+    /// What has come since `before`.
+    fn since(self, before: Tally) -> Tally {
+        Tally {
+            bytes: self.bytes - before.bytes,
+            records: self.records - before.records,
+            placements: self.placements - before.placements,
+            errors: self.errors - before.errors,
+            warnings: self.warnings - before.warnings,
+        }
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "records {}, placements {}, bytes {}, errors {}, warnings {}",
+            self.records, self.placements, self.bytes, self.errors, self.warnings
+        )
+    }
 }
 
 /// Where reports go. After an error nothing more is written.
@@ -91,7 +142,11 @@ struct Output<'c> {
 
 impl Output<'_> {
     /// Writes the reports that have come together.
+    #[inline]
     fn write_reports(&mut self) {
+        if self.reports.is_empty() {
+            return;
+        }
         for report in self.reports.drain(..) {
             if self.error.is_none() {
                 self.error = self.emitter.report(&report).err();
@@ -105,7 +160,12 @@ impl Output<'_> {
 }
 
 impl<'c> Run<'c> {
-    fn new(config: &'c Config, progress: &'c Progress) -> Self {
+    fn new(config: &'c Config, checker: Checker, progress: &'c Progress) -> Self {
+        let terms = match config.protocol {
+            Protocol::A3 => Terms::Traces,
+            Protocol::AgUi { .. } => Terms::Runs,
+        };
+        let clock = SystemTime::now;
         let format = match config.format {
             Format::Json => emit::Format::Json,
             Format::Text => emit::Format::Text {
@@ -116,9 +176,9 @@ impl<'c> Run<'c> {
         let out = progress.beside(io::stdout());
         Run {
             config,
-            verifier: Verifier::new(options(config)),
+            checker,
             output: Output {
-                emitter: Emitter::new(out, format, config.trace_events, SystemTime::now),
+                emitter: Emitter::new(out, format, config.trace_events, clock).in_terms_of(terms),
                 progress,
                 error: None,
                 reports: Vec::new(),
@@ -134,10 +194,43 @@ impl<'c> Run<'c> {
         }
     }
 
-    /// Says what of the input could not be found.
+    /// Says what of the declaration cannot be used, once: the runs are read all the same.
+    fn announce_declaration(&mut self, declaration: Declaration) -> io::Result<()> {
+        const NOTHING: &str = "every run is read as of an agent that declared nothing";
+        match declaration {
+            Declaration::Usable => Ok(()),
+            Declaration::OfA3 { name } => {
+                let name = shown(&name);
+                tracing::warn!("{name}: this seems to be a declaration of A3: {NOTHING}");
+                Ok(())
+            }
+            Declaration::Absent => {
+                tracing::warn!("no --declaration was given: {NOTHING}");
+                Ok(())
+            }
+            Declaration::Unreadable { name, problem } => {
+                self.outcome.source_errors += 1;
+                self.tell_failure(&name, &format!("{problem}; {NOTHING}"))
+            }
+            Declaration::Malformed { name, findings } => {
+                let name = shown(&name);
+                tracing::warn!("{name}: the declaration is malformed: {NOTHING}");
+                if let Checker::AgUi(checker) = &mut self.checker {
+                    checker.note(findings, &mut self.output.reports);
+                }
+                self.output.write_reports();
+                self.flush()
+            }
+        }
+    }
+
+    /// Says what of the options has no effect and what of the input could not be found.
     fn announce(&mut self, expansion: &Expansion) -> io::Result<()> {
+        if self.config.trace_idle.is_some() && !self.config.follow {
+            tracing::warn!("--trace-idle has no effect without --follow");
+        }
         for name in &expansion.empty {
-            let name = visible(name, MAX_NAME_CHARS);
+            let name = shown(name);
             tracing::warn!("{name}: no traces there (*.jsonl, *.ndjson, or what the glob matches)");
         }
         expansion
@@ -165,7 +258,12 @@ impl<'c> Run<'c> {
                 Message::Failed { name, error } => self.fail(&name, &error)?,
                 Message::Done => return Ok(()),
                 Message::Stop => {
-                    tracing::info!("stopping at a signal");
+                    self.say(|| tracing::info!("stopping at a signal"));
+                    if let Some(current) = &self.current {
+                        let tally = self.tally().since(current.before);
+                        let name = shown(&current.source.name);
+                        self.say(|| tracing::info!("{name}: read up to the signal: {tally}"));
+                    }
                     self.is_complete = false;
                     return Ok(());
                 }
@@ -181,8 +279,9 @@ impl<'c> Run<'c> {
         }
         loop {
             let message = receiver.recv_timeout(IDLE_CHECK);
-            self.verifier
-                .set_time(self.started.elapsed(), &mut self.output.reports);
+            if let Checker::A3(verifier) = &mut self.checker {
+                verifier.set_time(self.started.elapsed(), &mut self.output.reports);
+            }
             self.output.write_reports();
             match message {
                 Ok(message) => return Ok(message),
@@ -196,9 +295,11 @@ impl<'c> Run<'c> {
         self.output
             .emitter
             .source_state(SourceState::Opened, &source.name, "reading")?;
+        self.say(|| tracing::info!("{}: opened", shown(&source.name)));
         self.current = Some(Current {
             source,
-            framer: Framer::new(self.config.max_record_bytes),
+            lines: self.checker.lines(self.config.max_record_bytes),
+            before: self.tally(),
         });
         self.flush()
     }
@@ -209,9 +310,9 @@ impl<'c> Run<'c> {
             .current
             .as_mut()
             .expect("bytes come from an open source");
-        let (verifier, output) = (&mut self.verifier, &mut self.output);
-        current.framer.push(block.bytes(), |line| {
-            verifier.verify(line, &current.source, &mut output.reports);
+        let (checker, output) = (&mut self.checker, &mut self.output);
+        current.lines.push(block.bytes(), |line| {
+            checker.check(line, &current.source, &mut output.reports);
             output.write_reports();
         });
         self.bytes += block.bytes().len() as u64;
@@ -223,12 +324,12 @@ impl<'c> Run<'c> {
         let Some(mut current) = self.current.take() else {
             return Ok(());
         };
-        let (verifier, output) = (&mut self.verifier, &mut self.output);
-        current.framer.finish(|line| {
-            verifier.verify(line, &current.source, &mut output.reports);
+        let (checker, output) = (&mut self.checker, &mut self.output);
+        current.lines.finish(|line| {
+            checker.check(line, &current.source, &mut output.reports);
             output.write_reports();
         });
-        verifier.end_source(&current.source, &mut output.reports);
+        checker.end_source(&current.source, &mut output.reports);
         output.write_reports();
         output.result()?;
         output.emitter.source_state(
@@ -236,23 +337,43 @@ impl<'c> Run<'c> {
             &current.source.name,
             "read to its end",
         )?;
+        let tally = self.tally().since(current.before);
+        let name = shown(&current.source.name);
+        self.say(|| tracing::info!("{name}: read to its end: {tally}"));
         self.flush()
+    }
+
+    /// What the run has come to.
+    fn tally(&self) -> Tally {
+        Tally::new(self.bytes, self.checker.totals())
+    }
+
+    /// Writes a diagnostic clear of the progress bar.
+    fn say(&self, diagnostic: impl FnOnce()) {
+        self.output.progress.suspend(diagnostic);
     }
 
     /// A source could not be opened or read. What was read of it stands; the others go on.
     fn fail(&mut self, name: &str, error: &str) -> io::Result<()> {
         self.outcome.source_errors += 1;
         self.is_complete = false;
+        let name_shown = shown(name);
         let message = match self.current.take() {
-            Some(_) => format!("cannot read any further: {error}"),
+            Some(current) => {
+                let tally = self.tally().since(current.before);
+                self.say(|| tracing::info!("{name_shown}: read in part: {tally}"));
+                format!("cannot read any further: {error}")
+            }
             None => format!("cannot open: {error}"),
         };
-        if self.config.format == Format::Json {
-            tracing::error!("{}: {message}", visible(name, MAX_NAME_CHARS));
-        }
+        self.tell_failure(name, &message)
+    }
+
+    fn tell_failure(&mut self, name: &str, message: &str) -> io::Result<()> {
+        self.say(|| tracing::error!("{}: {message}", shown(name)));
         self.output
             .emitter
-            .source_state(SourceState::Failed, name, &message)?;
+            .source_state(SourceState::Failed, name, message)?;
         self.flush()
     }
 
@@ -264,12 +385,12 @@ impl<'c> Run<'c> {
     /// Ends the traces that are still open, if all there is of them was read, and sums up.
     fn finish(&mut self) -> io::Result<()> {
         if self.is_complete {
-            self.verifier.end_all(&mut self.output.reports);
+            self.checker.end_all(&mut self.output.reports);
             self.output.write_reports();
             self.output.result()?;
         }
         self.output.progress.finish();
-        let totals = self.verifier.totals();
+        let totals = self.checker.totals();
         let summary = Summary {
             records: totals.records,
             placements: totals.placements,
@@ -283,21 +404,13 @@ impl<'c> Run<'c> {
     }
 
     fn has_failing_findings(&self) -> bool {
-        let counts = &self.verifier.totals().counts;
+        let counts = &self.checker.totals().counts;
         let has = |severity| self.config.fail_on.includes(severity) && counts.total(severity) > 0;
         has(Severity::Error) || has(Severity::Warning)
     }
 }
 
-fn options(config: &Config) -> Options {
-    Options {
-        trace_key: config.trace_key.clone(),
-        end_kinds: config.end_kinds.clone(),
-        trace_idle: config.trace_idle,
-        max_traces: config.max_traces,
-        claims: config.claims.clone(),
-        filter: config.filter,
-        trace_ends: config.trace_events,
-        whole_traces: !config.follow,
-    }
+/// A source's name in a diagnostic.
+fn shown(name: &str) -> Visible<'_> {
+    visible(name, MAX_NAME_CHARS)
 }

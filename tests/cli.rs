@@ -86,6 +86,8 @@ fn explain_lists_and_explains_codes() {
         assert!(text.ends_with(explanation(code).example), "{text}");
     }
     assert!(stdout(&["explain", "w_null"]).starts_with("W_NULL"));
+    let both = stdout(&["explain", "W_NULL", "W_SEQ_GAP"]);
+    assert!(both.starts_with("W_NULL") && both.contains("\n\nW_SEQ_GAP (warning)\n"));
 }
 
 #[test]

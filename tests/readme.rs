@@ -20,7 +20,7 @@ use std::process::{Command, Stdio};
 
 use regex::Regex;
 use serde_json::Value;
-use tracecheck::{Code, Finding, decode, event, verify};
+use tracecheck::{Code, Finding, agui, decode, event, verify};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_tracecheck");
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
@@ -326,6 +326,7 @@ fn limits_are_those_of_the_program() {
         ("Index", verify::MAX_INDEX_BYTES.to_string()),
         ("Requirements", verify::MAX_DOCUMENT_BYTES.to_string()),
         ("Waiting", verify::MAX_PENDING.to_string()),
+        ("Tool calls", agui::MAX_REMEMBERED.to_string()),
         ("Event", event::MAX_EVENT_BYTES.to_string()),
         ("Value", Finding::MAX_VALUE_BYTES.to_string()),
     ] {

@@ -349,10 +349,14 @@ fn a_missing_file_is_told_and_the_others_are_verified() {
     let (source, message) = failure(&ran);
     assert_eq!(source, "missing.jsonl");
     assert!(message.contains("No such file"), "{message}");
+    assert_eq!(ran.stderr.lines().count(), 1, "{}", ran.stderr);
     assert!(ran.stderr.contains("missing.jsonl"), "{}", ran.stderr);
     // As text, where people look.
     let ran = files.run(&["--format=text", "missing.jsonl"], "");
     ran.assert_status(2);
+    assert_eq!(ran.stderr.lines().count(), 1, "{}", ran.stderr);
+    assert!(ran.stderr.contains("missing.jsonl"), "{}", ran.stderr);
+    assert!(!ran.stdout.contains("no findings"), "{}", ran.stdout);
     assert!(
         ran.stdout.contains("error: cannot open: No such file"),
         "{}",
@@ -409,6 +413,11 @@ fn where_no_trace_is_there_is_nothing_to_read() {
         assert_eq!(ran.assert_status(2).summary()["records"], 0);
         assert!(ran.stderr.contains("nothing to read"), "{}", ran.stderr);
         assert!(ran.stderr.contains(path), "{}", ran.stderr);
+        let ran = files.run(&["--format=text", path], "");
+        assert_eq!(
+            ran.assert_status(2).stdout,
+            "nothing was checked: no trace was read\n"
+        );
     }
 }
 
@@ -704,6 +713,44 @@ fn diagnostics_go_to_standard_error_and_are_quiet_where_asked() {
     let mut silenced = command(["*.none", "-"]);
     silenced.env("RUST_LOG", "off").current_dir(files.0.path());
     assert!(run_command(silenced, "").stderr.is_empty());
+}
+
+#[test]
+fn a_verbose_run_tells_of_each_source_and_what_it_had() {
+    let files = Files::new([("a.jsonl", SOUND), ("b.jsonl", NO_KIND)]);
+    let told = |arguments: &[&str]| files.run(arguments, "").stderr;
+    let text = told(&["-v", "a.jsonl", "b.jsonl", "missing.jsonl"]);
+    let lines: Vec<_> = text
+        .lines()
+        .filter_map(|line| line.split_once("Z ").map(|(_, told)| told.trim()))
+        .collect();
+    assert_eq!(lines.len(), 5, "{text}");
+    let placements = SOUND.matches("task.bound").count();
+    let read = |name, records, placements, length, errors| {
+        format!(
+            "INFO {name}: read to its end: records {records}, placements {placements}, \
+             bytes {length}, errors {errors}, warnings 0"
+        )
+    };
+    assert_eq!(lines[0], "INFO a.jsonl: opened");
+    assert_eq!(
+        lines[1],
+        read("a.jsonl", SOUND.lines().count(), placements, SOUND.len(), 0)
+    );
+    assert_eq!(lines[2], "INFO b.jsonl: opened");
+    assert_eq!(lines[3], read("b.jsonl", 1, 0, NO_KIND.len(), 1));
+    assert!(lines[4].starts_with("ERROR missing.jsonl: cannot open"));
+    assert!(told(&["-vv", "a.jsonl"]).contains("max_traces"));
+}
+
+#[test]
+fn an_option_without_effect_is_told() {
+    let files = Files::new([("a.jsonl", SOUND)]);
+    let ran = files.run(&["--trace-idle=5m", "a.jsonl"], "");
+    let warning = "--trace-idle has no effect without --follow";
+    assert!(ran.assert_status(0).stderr.contains(warning), "{ran:?}");
+    let ran = files.run(&["--trace-idle=5m", "--follow"], SOUND);
+    assert!(ran.assert_status(0).stderr.is_empty(), "{ran:?}");
 }
 
 /// A trace whose every name would do something to a terminal.

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use tracecheck::explain::ExampleKind;
 use tracecheck::{Code, Options, Verifier, explanation};
 
 fn vectors_dir() -> PathBuf {
@@ -52,16 +53,40 @@ fn every_vector_passes() {
     assert!(output.stderr.is_empty(), "{output:?}");
 }
 
+/// Each directory, what the names of its vectors' files end in, and how many vectors it has at
+/// least.
+const SUITES: [(&str, &[&[&str]], usize); 3] = [
+    ("capability-schema", &[&[".jsonl"]], 70),
+    ("ag-ui", &[&[".json"]], 60),
+    (
+        "ag-ui-runs",
+        &[
+            &[".jsonl", ".declaration.json"],
+            &[".sse", ".declaration.json"],
+        ],
+        60,
+    ),
+];
+
 #[test]
 fn every_file_belongs_to_a_vector_that_ran() {
-    let dir = vectors_dir();
-    let (traces, expectations) = (names(&dir, ".jsonl"), names(&dir, ".expected.json"));
-    assert_eq!(traces, expectations);
-    assert_eq!(files_below(&dir).len(), traces.len() + expectations.len());
-    assert!(traces.len() >= 70, "{}", traces.len());
-    let number = traces.len();
-    let expected = format!("{number} vectors: {number} passed, 0 failed\n");
-    assert_eq!(stdout(&run(&dir)), expected);
+    for (suite, forms, at_least) in SUITES {
+        let dir = vectors_dir().join(suite);
+        let expectations = names(&dir, ".expected.json");
+        let mut files = 0;
+        for name in &expectations {
+            let is_there = |end: &&str| dir.join(format!("{name}{end}")).is_file();
+            let form = forms.iter().find(|form| form.iter().all(is_there));
+            files += 1 + form.expect(name).len();
+        }
+        assert_eq!(files_below(&dir).len(), files, "{suite}");
+        let number = expectations.len();
+        assert!(number >= at_least, "{suite}: {number}");
+        let expected = format!("{number} vectors: {number} passed, 0 failed\n");
+        assert_eq!(stdout(&run(&dir)), expected);
+    }
+    let suites = fs::read_dir(vectors_dir()).expect("readable").count();
+    assert_eq!(suites, SUITES.len());
 }
 
 #[test]
@@ -168,6 +193,9 @@ fn no_vectors_is_a_failure() {
 fn each_explanation_has_an_example_of_its_code() {
     for &code in Code::ALL {
         let explanation = explanation(code);
+        if explanation.example_kind != ExampleKind::Trace {
+            continue;
+        }
         let whole_traces = match explanation.example_options {
             [] => true,
             ["--follow"] => false,

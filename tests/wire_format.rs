@@ -429,7 +429,7 @@ fn documented_examples_are_true() {
     let source = SourceEvent {
         state: SourceState::Failed,
         source: "traces/refund.jsonl",
-        message: "cannot be opened: permission denied",
+        message: "cannot open: Permission denied (os error 13)",
     };
     assert_eq!(
         documented,

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::time::SystemTime;
 
+use tracecheck::agui::{self, Capabilities};
 use tracecheck::documents::{self, is_usable};
 use tracecheck::finding::{Finding, Report};
 
@@ -23,17 +24,13 @@ pub(super) fn run(options: &CheckOptions, environment: &Environment) -> Status {
             return Status::Failure;
         }
     };
-    let findings = documents::check(options.kind.into(), document.named(), options.strict);
+    let findings = check(options, &document);
     let format = format(options, environment);
     let (mut out, mut err) = (io::stdout().lock(), io::stderr().lock());
     let written = if options.print {
         // Findings first: a document with errors is not printed, and here is why.
         let told = write_findings(&mut err, format, &findings);
-        told.and(write_document(
-            &mut out,
-            document.named().trimmed(),
-            &findings,
-        ))
+        told.and(write_document(&mut out, options.kind, &document, &findings))
     } else {
         write_findings(&mut out, format, &findings)
             .and_then(|()| write_praise(&mut out, format, options.kind, &document, &findings))
@@ -45,11 +42,25 @@ pub(super) fn run(options: &CheckOptions, environment: &Environment) -> Status {
     finish_output(written, status)
 }
 
-impl From<DocumentKind> for documents::DocumentKind {
-    fn from(kind: DocumentKind) -> Self {
-        match kind {
-            DocumentKind::Requirements => documents::DocumentKind::Requirements,
-            DocumentKind::Declaration => documents::DocumentKind::Declaration,
+fn check(options: &CheckOptions, document: &DocumentFile) -> Vec<Finding> {
+    let (document, strict) = (document.named(), options.strict);
+    match options.kind {
+        DocumentKind::Requirements => {
+            documents::check(documents::DocumentKind::Requirements, document, strict)
+        }
+        DocumentKind::Declaration => {
+            documents::check(documents::DocumentKind::Declaration, document, strict)
+        }
+        DocumentKind::Capabilities => {
+            // The strict layer says it of the members themselves.
+            if !strict && agui::looks_like_a3(document) {
+                complain(format_args!(
+                    "note: nothing in `{}` is AG-UI's, and some of it is what A3 declarations \
+                     have; for those: tracecheck check declaration",
+                    visible(document.name, MAX_NAME_CHARS)
+                ));
+            }
+            agui::check(document, strict)
         }
     }
 }
@@ -91,16 +102,37 @@ fn write_praise(
     let what = match kind {
         DocumentKind::Requirements => "a well-formed requirements document",
         DocumentKind::Declaration => "a well-formed declaration",
+        DocumentKind::Capabilities => "a well-formed AG-UI declaration",
     };
-    writeln!(out, "{}: {what}", visible(document.named().name, 1_000))?;
+    writeln!(
+        out,
+        "{}: {what}",
+        visible(document.named().name, MAX_NAME_CHARS)
+    )?;
     out.flush()
 }
 
-fn write_document(out: &mut impl Write, text: &[u8], findings: &[Finding]) -> io::Result<()> {
+fn write_document(
+    out: &mut impl Write,
+    kind: DocumentKind,
+    document: &DocumentFile,
+    findings: &[Finding],
+) -> io::Result<()> {
     if !is_usable(findings) {
         return Ok(());
     }
-    out.write_all(text)?;
+    match kind {
+        DocumentKind::Requirements | DocumentKind::Declaration => {
+            out.write_all(document.named().trimmed())?;
+        }
+        DocumentKind::Capabilities => {
+            let capabilities = Capabilities::read(document.named()).unwrap_or_default();
+            out.write_all(capabilities.normalised().as_bytes())?;
+        }
+    }
     out.write_all(b"\n")?;
     out.flush()
 }
+
+/// Longest name that is shown.
+const MAX_NAME_CHARS: usize = 1_000;

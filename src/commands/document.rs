@@ -1,4 +1,4 @@
-//! Reading a document for `check` and `match`.
+//! Reading a document: for `check`, `match` and `--declaration`.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -11,7 +11,7 @@ use tracecheck::documents::NamedText;
 const MAX_DOCUMENT_BYTES: u64 = 16 << 20;
 
 /// A document as it was read.
-pub(super) struct DocumentFile {
+pub(crate) struct DocumentFile {
     name: String,
     text: Vec<u8>,
 }
@@ -22,7 +22,7 @@ impl DocumentFile {
     /// # Errors
     ///
     /// What to tell the user.
-    pub(super) fn read(path: Option<&Path>) -> Result<DocumentFile, String> {
+    pub(crate) fn read(path: Option<&Path>) -> Result<DocumentFile, String> {
         let (name, read) = match path {
             Some(path) if !is_stdin(path) => {
                 let name = path.display().to_string();
@@ -36,7 +36,7 @@ impl DocumentFile {
         }
     }
 
-    pub(super) fn named(&self) -> NamedText<'_> {
+    pub(crate) fn named(&self) -> NamedText<'_> {
         NamedText {
             name: &self.name,
             text: &self.text,

@@ -1,15 +1,22 @@
-//! `explain [CODE]`: the texts of [`tracecheck::explain`], laid out for a terminal.
+//! `explain [CODE]...`: the texts of [`tracecheck::explain`], laid out for a terminal.
 
 use std::io::{self, Write};
 
+use tracecheck::explain::ExampleKind;
 use tracecheck::{Code, Explanation, explanation};
 
-/// Writes what there is to say of a code, or a line for each of them.
-pub(super) fn write(out: &mut dyn Write, code: Option<Code>) -> io::Result<()> {
-    match code {
-        Some(code) => write_one(out, explanation(code)),
-        None => write_all(out),
+/// Writes what there is to say of these codes, or a line for each that there is.
+pub(super) fn write(out: &mut dyn Write, codes: &[Code]) -> io::Result<()> {
+    if codes.is_empty() {
+        return write_all(out);
     }
+    for (index, &code) in codes.iter().enumerate() {
+        if index > 0 {
+            writeln!(out)?;
+        }
+        write_one(out, explanation(code))?;
+    }
+    Ok(())
 }
 
 /// Wide enough to read, narrow enough for half a screen.
@@ -55,16 +62,35 @@ fn write_part(out: &mut dyn Write, title: &str, paragraphs: &[&str]) -> io::Resu
 /// The records begin their lines, so that they can be cut out and tried.
 fn write_example(out: &mut dyn Write, explanation: &Explanation) -> io::Result<()> {
     let code = explanation.code;
-    let command: String = ["tracecheck"]
-        .iter()
-        .chain(explanation.example_options)
-        .map(|word| format!(" {word}"))
-        .collect();
-    let intro = format!("A trace that gives {code} and nothing else. To try it:");
+    let what = match explanation.example_kind {
+        ExampleKind::Trace => "A trace that gives",
+        ExampleKind::Declaration => "A declaration that gives",
+        ExampleKind::Events { .. } => "A stream that, held against the declaration below, gives",
+    };
+    let intro = format!("{what} {code} and nothing else. To try it:");
     write_part(out, "Example", &[&intro])?;
-    writeln!(out, "  tracecheck explain {code} | grep '^{{' |{command}")?;
+    let source = format!("  tracecheck explain {code} | grep '^{{' |");
+    let command = example_command(explanation);
+    let first_line = command.lines().next().unwrap_or_default();
+    let fits = source.len() + 1 + first_line.len() <= WIDTH;
+    let separator = if fits { " " } else { "\n    " };
+    writeln!(out, "{source}{separator}{command}")?;
     writeln!(out)?;
     out.write_all(explanation.example.as_bytes())
+}
+
+/// The command that reads the example.
+fn example_command(explanation: &Explanation) -> String {
+    let (command, declaration) = match explanation.example_kind {
+        ExampleKind::Trace => ("tracecheck", None),
+        ExampleKind::Declaration => ("tracecheck check capabilities", None),
+        ExampleKind::Events { declaration } => ("tracecheck --protocol ag-ui", Some(declaration)),
+    };
+    let mut command = [&[command], explanation.example_options].concat().join(" ");
+    if let Some(declaration) = declaration {
+        command = format!("{command} \\\n    --declaration <(echo '{declaration}')");
+    }
+    command
 }
 
 /// Lines of at most `width` characters, unless a word is longer.
@@ -86,15 +112,15 @@ fn wrap(text: &str, width: usize) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn written(code: Option<Code>) -> String {
+    fn written(codes: &[Code]) -> String {
         let mut out = Vec::new();
-        write(&mut out, code).expect("written");
+        write(&mut out, codes).expect("written");
         String::from_utf8(out).expect("UTF-8")
     }
 
     #[test]
     fn the_list_has_a_line_for_each_code() {
-        let list = written(None);
+        let list = written(&[]);
         assert_eq!(list.lines().count(), Code::ALL.len());
         for (line, code) in list.lines().zip(Code::ALL) {
             assert!(line.starts_with(code.as_str()), "{line}");
@@ -105,7 +131,7 @@ mod tests {
     #[test]
     fn prose_fits_and_the_example_is_whole() {
         for &code in Code::ALL {
-            let text = written(Some(code));
+            let text = written(&[code]);
             let (records, prose): (Vec<_>, Vec<_>) =
                 text.lines().partition(|line| line.starts_with('{'));
             assert_eq!(records.join("\n"), explanation(code).example.trim_end());
@@ -117,8 +143,20 @@ mod tests {
 
     #[test]
     fn an_option_that_the_example_needs_is_named() {
-        assert!(written(Some(Code::PartialTrace)).contains("| tracecheck --follow\n"));
-        assert!(written(Some(Code::Null)).contains("| tracecheck\n"));
+        assert!(written(&[Code::PartialTrace]).contains("| tracecheck --follow\n"));
+        assert!(written(&[Code::Null]).contains("| tracecheck\n"));
+        let unrecognised = written(&[Code::DeclarationUnrecognised]);
+        assert!(unrecognised.contains("|\n    tracecheck check capabilities --strict\n"));
+        assert!(written(&[Code::Capability]).contains(" --declaration <(echo '{"));
+    }
+
+    #[test]
+    fn codes_are_explained_in_the_order_given() {
+        let (null, gap) = (written(&[Code::Null]), written(&[Code::SeqGap]));
+        assert_eq!(
+            written(&[Code::Null, Code::SeqGap]),
+            format!("{null}\n{gap}")
+        );
     }
 
     #[test]

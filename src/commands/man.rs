@@ -6,7 +6,7 @@ use clap::{Command, CommandFactory};
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 
-use crate::cli::{Cli, EXAMPLES, EXIT_STATUS};
+use crate::cli::{Cli, ENVIRONMENT, EXAMPLES, EXIT_STATUS};
 
 /// Writes the page in roff, with the subcommands on it.
 pub(super) fn write(out: &mut dyn Write) -> io::Result<()> {
@@ -20,6 +20,7 @@ pub(super) fn write(out: &mut dyn Write) -> io::Result<()> {
     man.render_options_section(out)?;
     write_subcommands(out, &command)?;
     write_verbatim(out, "EXIT STATUS", EXIT_STATUS)?;
+    write_verbatim(out, "ENVIRONMENT", ENVIRONMENT)?;
     write_verbatim(out, "EXAMPLES", EXAMPLES)?;
     man.render_version_section(out)
 }
@@ -75,7 +76,8 @@ mod tests {
             let usage = format!("tracecheck {}", subcommand.get_name());
             assert!(page.contains(&usage), "{usage}");
         }
-        for line in EXAMPLES.lines().chain(EXIT_STATUS.lines()) {
+        let verbatim = [EXAMPLES, ENVIRONMENT, EXIT_STATUS];
+        for line in verbatim.into_iter().flat_map(str::lines) {
             let line = line.replace('\'', "*(Aq");
             assert!(page.contains(&line), "{line}");
         }

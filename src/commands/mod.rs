@@ -2,7 +2,7 @@
 
 mod check;
 mod completions;
-mod document;
+pub(crate) mod document;
 mod explain;
 mod man;
 mod match_documents;
@@ -17,7 +17,7 @@ use crate::exit::Status;
 /// Carries a subcommand out.
 pub(crate) fn run(command: Command) -> Status {
     match command {
-        Command::Explain { code } => print(|out| explain::write(out, code)),
+        Command::Explain { codes } => print(|out| explain::write(out, &codes)),
         Command::Completions { shell } => print(|out| completions::write(out, shell)),
         Command::Man => print(|out| man::write(out)),
         Command::Check(options) => check::run(&options, &Environment::of_process()),

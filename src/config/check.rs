@@ -12,8 +12,8 @@ use tracing::level_filters::LevelFilter;
 
 use super::file::{FileOptions, NumberOrText};
 use super::size::{EXPECTED_SIZE, parse_size};
-use super::{Config, ConfigError, Environment, Fault, Input};
-use crate::cli::{OutputOptions, RunOptions};
+use super::{Config, ConfigError, Environment, Fault, Input, Protocol};
+use crate::cli::{OutputOptions, ProtocolChoice, RunOptions};
 
 /// Holds a placement among a hundred thousand candidates.
 pub(crate) const DEFAULT_RECORD_BYTES: usize = 16 << 20;
@@ -53,6 +53,7 @@ impl Checker {
         };
         let (format, color) = output.resolve(environment);
         let (quiet, verbose) = self.loudness(&typed, &file);
+        let protocol = self.protocol(&typed, &file);
         let follow = typed.follow || file.follow.unwrap_or_default();
         let paths = self.list("paths", typed.paths, file.paths);
         let nothing_given = paths.value.is_empty();
@@ -63,6 +64,7 @@ impl Checker {
         let config = Config {
             inputs: self.inputs(paths, follow),
             follow,
+            protocol,
             max_record_bytes: self.max_record_bytes(typed.max_record_bytes, file.max_record_bytes),
             trace_key: self.trace_key(typed.trace_key, file.trace_key),
             end_kinds: self.end_kinds(typed.end_kind, file.end_kind),
@@ -125,6 +127,76 @@ impl Checker {
         );
         let expected = format!("no PATH or `-`, as in: tail -n +1 -F {file} | tracecheck --follow");
         self.fault(place, problem, &expected);
+    }
+
+    /// The protocol, once everything that was given belongs to it.
+    fn protocol(&mut self, typed: &RunOptions, file: &FileOptions) -> Protocol {
+        let declaration = self.one(
+            "declaration",
+            typed.declaration.clone(),
+            file.declaration.clone(),
+        );
+        match typed.protocol.or(file.protocol).unwrap_or_default() {
+            ProtocolChoice::A3 => {
+                if let Some(Given { place, .. }) = declaration {
+                    let problem = "A3 traces are not held against a declaration of AG-UI";
+                    self.fault(&place, problem.to_owned(), "--protocol ag-ui with it");
+                }
+                Protocol::A3
+            }
+            ProtocolChoice::AgUi => {
+                self.only_of_a3(typed, file);
+                if let Some(Given { value, place }) = &declaration
+                    && (value.as_os_str().is_empty() || value.as_os_str() == "-")
+                {
+                    let problem = "standard input is for the events";
+                    self.fault(place, problem.to_owned(), "a file's name");
+                }
+                Protocol::AgUi {
+                    declaration: declaration.map(|given| given.value),
+                }
+            }
+        }
+    }
+
+    /// Refuses what says something of A3 traces and would do nothing to AG-UI runs.
+    fn only_of_a3(&mut self, typed: &RunOptions, file: &FileOptions) {
+        let given = [
+            (
+                "trace-key",
+                typed.trace_key.is_some(),
+                file.trace_key.is_some(),
+            ),
+            (
+                "end-kind",
+                !typed.end_kind.is_empty(),
+                file.end_kind.is_some(),
+            ),
+            (
+                "trace-idle",
+                typed.trace_idle.is_some(),
+                file.trace_idle.is_some(),
+            ),
+            (
+                "max-traces",
+                typed.max_traces.is_some(),
+                file.max_traces.is_some(),
+            ),
+            (
+                "claim-pattern",
+                !typed.claim_pattern.is_empty(),
+                file.claim_pattern.is_some(),
+            ),
+        ];
+        for (name, is_typed, is_in_file) in given {
+            let place = match (is_typed, is_in_file) {
+                (true, _) => flag_place(name),
+                (false, true) => self.file_place(name),
+                (false, false) => continue,
+            };
+            let problem = "it is about A3 traces, and AG-UI runs end by themselves";
+            self.fault(&place, problem.to_owned(), "--protocol a3 with it");
+        }
     }
 
     fn max_record_bytes(&mut self, typed: Option<String>, file: Option<NumberOrText>) -> usize {

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use toml::{Table, Value};
 
 use super::Fault;
-use crate::cli::{Cli, ColorChoice, FailOn, FormatChoice};
+use crate::cli::{Cli, ColorChoice, FailOn, FormatChoice, ProtocolChoice};
 
 /// What a file says, as written; `None` is not said.
 #[derive(Debug, Default, Deserialize)]
@@ -17,6 +17,8 @@ pub(super) struct FileOptions {
     pub(super) paths: Option<Vec<PathBuf>>,
     pub(super) follow: Option<bool>,
     pub(super) max_record_bytes: Option<NumberOrText>,
+    pub(super) protocol: Option<ProtocolChoice>,
+    pub(super) declaration: Option<PathBuf>,
     pub(super) trace_key: Option<String>,
     pub(super) end_kind: Option<Vec<String>>,
     pub(super) trace_idle: Option<String>,
@@ -124,8 +126,18 @@ fn entry_fault(name: &str, key: &str, value: &Value) -> Option<Fault> {
             "" => format!("`{value}` is of the wrong type"),
             problem => problem.to_owned(),
         },
-        expected: expected.trim_end().to_owned(),
+        expected: in_plain_words(expected.trim_end()).to_owned(),
     })
+}
+
+/// What serde calls by the names of its own data model, as a person would write it.
+fn in_plain_words(expected: &str) -> &str {
+    match expected {
+        "a sequence" => "a list, such as [\"a\", \"b\"]",
+        "a boolean" => "true or false",
+        "u8" => "a number from 0 to 255",
+        other => other,
+    }
 }
 
 /// The names that a file may use: those of the options that verify traces.
@@ -180,6 +192,8 @@ mod tests {
             paths = ["a.jsonl", "-"]
             follow = true
             max_record_bytes = "64KiB"
+            protocol = "ag-ui"
+            declaration = "agent.json"
             trace_key = "/trace"
             end_kind = ["task.completed"]
             trace_idle = "5m"
@@ -228,11 +242,11 @@ mod tests {
         assert_eq!(
             faults,
             [
-                "tc.toml:follow: invalid type: integer `1`; expected a boolean",
+                "tc.toml:follow: invalid type: integer `1`; expected true or false",
                 "tc.toml:format: unknown variant `xml`; expected one of `json`, `text`, `auto`",
                 "tc.toml:max_traces: `[3]` is of the wrong type; expected a number or a string",
-                "tc.toml:only: invalid type: string \"E_*\"; expected a sequence",
-                "tc.toml:verbose: invalid value: integer `999`; expected u8",
+                "tc.toml:only: invalid type: string \"E_*\"; expected a list, such as [\"a\", \"b\"]",
+                "tc.toml:verbose: invalid value: integer `999`; expected a number from 0 to 255",
             ]
         );
         assert_eq!(options.quiet, Some(true));

@@ -28,6 +28,8 @@ pub(crate) struct Config {
     pub(crate) inputs: Vec<Input>,
     /// Go on as the traces grow.
     pub(crate) follow: bool,
+    /// What the sources hold.
+    pub(crate) protocol: Protocol,
     /// The member that names a record's trace; without it each source is a trace.
     pub(crate) trace_key: Option<JsonPointer>,
     /// Kinds of the records that end their traces; none is empty.
@@ -58,6 +60,18 @@ pub(crate) struct Config {
     pub(crate) claims: ClaimPatterns,
     /// Longer lines are malformed; from 64 B to 1 GiB.
     pub(crate) max_record_bytes: usize,
+}
+
+/// What the sources hold, and what it is held against.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Protocol {
+    /// A3 traces.
+    A3,
+    /// Streams of AG-UI events.
+    AgUi {
+        /// What the agent declares.
+        declaration: Option<PathBuf>,
+    },
 }
 
 /// Something to read. A directory or a glob is expanded where it is opened.

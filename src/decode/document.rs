@@ -11,12 +11,12 @@ use crate::pointer::Path;
 use crate::schema::known::KnownPair;
 
 /// Most faults that are noted of one record, and most findings of a code that the steps add. A
-/// record within the size limit could hold millions,
-/// each of which would cost hundreds of bytes until it is written; the last one says how many
-/// more there were.
+/// record within the size limit could hold millions, each of which would cost hundreds of bytes
+/// until it is written; the last one says how many more there were.
 pub const MAX_FAULTS: usize = 1000;
 
-/// Longest piece of a trace's text that is quoted in a message, in bytes.
+/// Longest piece of a trace's text that is quoted in a message, in bytes: about a line of a
+/// terminal, and longer than names and predicates are.
 const MAX_QUOTED_BYTES: usize = 80;
 
 /// Something that is wrong with a record, before it is known where the record stands.
@@ -124,6 +124,12 @@ impl<T> Member<T> {
     }
 }
 
+impl<T> Default for Member<T> {
+    fn default() -> Self {
+        Member::new()
+    }
+}
+
 /// A document that is being read, and what is wrong with it so far.
 #[derive(Debug)]
 pub(crate) struct Document<'a> {
@@ -143,6 +149,9 @@ pub(crate) struct Faults {
     pub(crate) rule: &'static str,
     /// Whether members that no document describes are faults.
     pub(crate) strict: bool,
+    /// The code of a malformed member, and that of one that no document describes.
+    pub(crate) malformed: Code,
+    pub(crate) unrecognised: Code,
 }
 
 impl Faults {
@@ -152,6 +161,8 @@ impl Faults {
             dropped: 0,
             rule: "7",
             strict,
+            malformed: Code::Structure,
+            unrecognised: Code::Structure,
         }
     }
 
@@ -163,7 +174,7 @@ impl Faults {
             return;
         }
         let detail = (!expected.is_empty()).then(|| format!("expected {expected}"));
-        self.note(Code::Structure, at, message.to_string(), detail);
+        self.note(self.malformed, at, message.to_string(), detail);
     }
 
     /// Notes that a string is not one of those that are allowed.
@@ -179,14 +190,13 @@ impl Faults {
 
     /// Notes that the schema knows no such member; once, however often it is there.
     #[cold]
-    fn unknown(&mut self, at: &Path) {
+    pub(crate) fn unknown(&mut self, at: &Path, detail: &str) {
         let pointer = at.render();
         if self.drafts.len() < MAX_FAULTS && self.drafts.iter().any(|d| d.pointer == pointer) {
             return;
         }
         let message = format!("{} is no member that the schema defines", at.label());
-        let detail = "a reader that is not strict ignores it".to_owned();
-        self.note(Code::Structure, at, message, Some(detail));
+        self.note(self.unrecognised, at, message, Some(detail.to_owned()));
     }
 
     /// Notes that a required member is not there.
@@ -303,7 +313,8 @@ impl<'a> Document<'a> {
     /// Passes a member that the document does not describe.
     pub(crate) fn unknown(&mut self, at: &Path) -> Read<()> {
         if self.faults.strict {
-            self.faults.unknown(at);
+            self.faults
+                .unknown(at, "a reader that is not strict ignores it");
         }
         self.reader.skip().map(drop)
     }

@@ -202,7 +202,20 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// A reader at a place in a line, at whose beginning the line is valid so far. `None` where the
+    /// line is not UTF-8.
+    #[inline]
+    pub(crate) fn at(line: &'a [u8], pos: usize) -> Option<Self> {
+        // The whole of it: of a short piece every byte would be looked at alone.
+        let text = simdutf8::basic::from_utf8(line).ok()?;
+        Some(Reader {
+            pos,
+            ..Reader::over(text, 0)
+        })
+    }
+
     /// A reader over a value that another reader has passed, at that value's depth.
+    #[inline]
     pub(crate) fn over(text: &'a str, depth: usize) -> Self {
         let malformed = Malformed {
             at: 0,
@@ -360,7 +373,7 @@ impl<'a> Reader<'a> {
 
     /// The name of the next member, whose value must then be read; `None` once the object has
     /// ended. `first` tells whether no member of it has been read yet.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn next_name(&mut self, first: bool) -> Read<Option<JsonStr<'a>>> {
         match self.next_byte()? {
             b'}' => {
@@ -398,6 +411,17 @@ impl<'a> Reader<'a> {
             _ if first => Ok(true),
             _ => self.refuse(Why::CommaOrBracket),
         }
+    }
+
+    /// Goes on inside of an object at the top, where a member's value is next.
+    pub(crate) fn resume_in_object(&mut self) {
+        self.depth += 1;
+    }
+
+    /// How much of the text has been read.
+    #[inline]
+    pub(crate) fn position(&self) -> usize {
+        self.pos
     }
 
     /// Checks that nothing but white space is left.
@@ -477,26 +501,22 @@ impl<'a> Reader<'a> {
     #[inline(always)]
     fn string_here(&mut self) -> Read<JsonStr<'a>> {
         let start = self.pos + 1;
-        if let Some(end) = scan::short_string_end(self.bytes(), start) {
-            self.pos = end + 1;
-            return Ok(JsonStr {
-                raw: &self.text[start..end],
-                escaped: false,
-            });
-        }
-        self.long_string_here(start)
+        let (end, escaped) = match scan::short_string_end(self.bytes(), start) {
+            Some(end) => (end, false),
+            None => self.long_string_end(start)?,
+        };
+        self.pos = end + 1;
+        Ok(JsonStr {
+            raw: &self.text[start..end],
+            escaped,
+        })
     }
 
+    /// Gives what fits into two registers; a whole string goes through memory.
     #[inline(never)]
-    fn long_string_here(&mut self, start: usize) -> Read<JsonStr<'a>> {
+    fn long_string_end(&mut self, start: usize) -> Read<(usize, bool)> {
         match scan::string_end(self.bytes(), start) {
-            Ok((end, escaped)) => {
-                self.pos = end + 1;
-                Ok(JsonStr {
-                    raw: &self.text[start..end],
-                    escaped,
-                })
-            }
+            Ok(found) => Ok(found),
             Err(malformed) => self.refuse_at(malformed),
         }
     }

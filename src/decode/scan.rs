@@ -61,11 +61,25 @@ fn next_special(bytes: &[u8], mut pos: usize) -> usize {
         }
         pos += CHUNK;
     }
+    next_special_at_end(bytes, pos)
+}
+
+/// The same where less than a chunk is left: the last strings of most lines.
+#[inline]
+fn next_special_at_end(bytes: &[u8], pos: usize) -> usize {
     let rest = bytes.get(pos..).unwrap_or_default();
-    pos + rest
-        .iter()
-        .position(|&b| b < 0x20 || b == b'"' || b == b'\\')
-        .unwrap_or(rest.len())
+    let passed = CHUNK - rest.len();
+    match bytes.last_chunk::<CHUNK>() {
+        Some(last) if passed < CHUNK => {
+            // Zeroes come in behind the text, and are special.
+            let shifted = u128::from_le_bytes(*last) >> (8 * passed);
+            pos + specials::first(&shifted.to_le_bytes()).unwrap_or(rest.len())
+        }
+        _ => {
+            let special = |&b: &u8| b < 0x20 || b == b'"' || b == b'\\';
+            pos + rest.iter().position(special).unwrap_or(rest.len())
+        }
+    }
 }
 
 /// Passes the escape whose backslash is at `pos`.

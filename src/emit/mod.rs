@@ -31,6 +31,16 @@ pub(crate) enum Format {
     },
 }
 
+/// What text calls the things that it counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Terms {
+    /// Records and placements of traces.
+    #[default]
+    Traces,
+    /// Events of runs.
+    Runs,
+}
+
 /// Writes the output of one run.
 ///
 /// It collects what it is given and writes whole lines. What is collected and not yet
@@ -73,6 +83,14 @@ impl<W: Write> Emitter<W> {
             trace_events,
             clock,
         }
+    }
+
+    /// The same, with text in these terms.
+    pub(crate) fn in_terms_of(mut self, terms: Terms) -> Self {
+        if let Form::Text { writer, .. } = &mut self.form {
+            writer.terms = terms;
+        }
+        self
     }
 
     /// Writes a finding or the end of a trace.
@@ -197,7 +215,7 @@ mod tests {
     fn only_quiet_text_has_no_summary() {
         let summary = |format| emitted(format, false, |e| e.summary(&Summary::default()));
         assert!(summary(JSON).starts_with("{\"event\":\"summary\",\"time\":\"1970-"));
-        assert!(summary(TEXT).starts_with("checked 0 records"));
+        assert!(summary(TEXT).starts_with("nothing was checked"));
         assert_eq!(summary(QUIET), "");
     }
 

@@ -20,6 +20,7 @@ use std::io::{self, Write};
 use tracecheck::event::{Event, SourceEvent, SourceState, Summary};
 use tracecheck::finding::{Code, Counts, Finding, Severity, TraceEnd};
 
+use super::Terms;
 use super::quantity::{self, Count};
 use super::sanitise::visible;
 
@@ -34,8 +35,13 @@ const MAX_VALUE_CHARS: usize = Finding::MAX_VALUE_BYTES;
 
 /// Writes events as text.
 pub(super) struct TextWriter {
+    /// What things are called.
+    pub(super) terms: Terms,
     color: bool,
     last: Last,
+    /// How many sources were opened, and how many could not be opened or not be read to their end.
+    opened: u64,
+    failed: u64,
     /// Whether a code's help line was shown, indexed by [`Code`].
     helped: [bool; Code::ALL.len()],
 }
@@ -52,8 +58,11 @@ impl TextWriter {
     /// A writer of a new text, with ANSI styles or without.
     pub(super) fn new(color: bool) -> Self {
         TextWriter {
+            terms: Terms::default(),
             color,
             last: Last::Nothing,
+            opened: 0,
+            failed: 0,
             helped: [false; Code::ALL.len()],
         }
     }
@@ -62,8 +71,7 @@ impl TextWriter {
     pub(super) fn append(&mut self, out: &mut impl Write, event: Event<'_>) -> io::Result<()> {
         match event {
             Event::Finding(finding) => self.finding(out, finding),
-            Event::Source(event) if event.state == SourceState::Failed => self.failure(out, event),
-            Event::Source(_) => Ok(()),
+            Event::Source(event) => self.source(out, event),
             Event::TraceClosed(end) => self.closed(out, end),
             Event::TraceEvicted(end) => self.evicted(out, end),
             Event::Summary(summary) => self.summary(out, summary),
@@ -101,7 +109,7 @@ impl TextWriter {
         let name = |text| visible(text, MAX_NAME_CHARS);
         let mut facts = Vec::new();
         if finding.trace != finding.source {
-            facts.push(format!("trace {}", name(&finding.trace)));
+            facts.push(format!("{} {}", self.terms.whole(), name(&finding.trace)));
         }
         if let Some(seq) = finding.seq {
             facts.push(format!("seq {seq}"));
@@ -163,6 +171,19 @@ impl TextWriter {
         Ok(())
     }
 
+    /// Shows only failures, and keeps in mind what the summary has to say of the others.
+    fn source(&mut self, out: &mut impl Write, event: SourceEvent<'_>) -> io::Result<()> {
+        match event.state {
+            SourceState::Opened => self.opened += 1,
+            SourceState::Failed => {
+                self.failed += 1;
+                return self.failure(out, event);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
     fn failure(&mut self, out: &mut impl Write, event: SourceEvent<'_>) -> io::Result<()> {
         self.separate(out, Last::Paragraph)?;
         self.heading(out, Severity::Error, "error", event.message)?;
@@ -176,7 +197,7 @@ impl TextWriter {
         writeln!(
             out,
             "{label}: {} closed {}",
-            TraceName(end),
+            self.name_of(end),
             self.after(end)
         )
     }
@@ -184,7 +205,7 @@ impl TextWriter {
     fn evicted(&mut self, out: &mut impl Write, end: &TraceEnd) -> io::Result<()> {
         self.separate(out, Last::Line)?;
         let label = self.paint(Style::Warning, "warning");
-        let name = TraceName(end);
+        let name = self.name_of(end);
         writeln!(
             out,
             "{label}: too many open traces: {name} was given up {}",
@@ -192,43 +213,43 @@ impl TextWriter {
         )
     }
 
+    fn name_of(&self, end: &TraceEnd) -> String {
+        let name = visible(&end.trace, MAX_NAME_CHARS);
+        format!("{} `{name}`", self.terms.whole())
+    }
+
     /// `after 12 records and 2 placements: 1 error`
     fn after(&self, end: &TraceEnd) -> String {
         format!(
-            "after {} and {}: {}",
-            Count {
-                number: end.records,
-                noun: "record"
-            },
-            Count {
-                number: end.placements,
-                noun: "placement"
-            },
+            "after {}: {}",
+            self.terms.parts(end.records, end.placements),
             self.totals(&end.counts),
         )
     }
 
     fn summary(&mut self, out: &mut impl Write, summary: &Summary) -> io::Result<()> {
         self.separate(out, Last::Paragraph)?;
-        writeln!(
+        if self.opened == 0 {
+            // Whatever stood here in numbers would read as if all were well.
+            let nothing = self.paint(Style::Error, "nothing was checked");
+            return writeln!(out, "{nothing}: {}", self.why_nothing());
+        }
+        write!(
             out,
-            "checked {} and {} of {} ({}) in {}: {}",
-            Count {
-                number: summary.records,
-                noun: "record"
-            },
-            Count {
-                number: summary.placements,
-                noun: "placement"
-            },
+            "checked {} of {} ({}) in {}: {}",
+            self.terms.parts(summary.records, summary.placements),
             Count {
                 number: summary.traces,
-                noun: "trace"
+                noun: self.terms.whole(),
             },
             quantity::bytes(summary.bytes),
             quantity::seconds(summary.seconds),
             self.totals(&summary.counts),
         )?;
+        if self.failed > 0 {
+            write!(out, "; {}", self.paint(Style::Error, self.failures()))?;
+        }
+        writeln!(out)?;
         let mut rows: Vec<_> = summary.counts.iter().collect();
         if rows.is_empty() {
             return Ok(());
@@ -245,6 +266,22 @@ impl TextWriter {
         Ok(())
     }
 
+    fn why_nothing(&self) -> String {
+        match self.failed {
+            0 => "no trace was read".to_owned(),
+            _ => self.failures(),
+        }
+    }
+
+    /// `2 sources could not be read`
+    fn failures(&self) -> String {
+        let sources = Count {
+            number: self.failed,
+            noun: "source",
+        };
+        format!("{sources} could not be read")
+    }
+
     /// `2 errors, 1 warning`, or `no findings`.
     fn totals(&self, counts: &Counts) -> String {
         let totals: Vec<String> = [Severity::Error, Severity::Warning]
@@ -258,7 +295,9 @@ impl TextWriter {
             })
             .collect();
         if totals.is_empty() {
-            return self.paint(Style::Good, "no findings").to_string();
+            // Not in the colour of success where not everything could be looked at.
+            let style = (self.failed == 0).then_some(Style::Good);
+            return self.paint_if(style, "no findings").to_string();
         }
         totals.join(", ")
     }
@@ -273,18 +312,35 @@ impl TextWriter {
     }
 
     fn paint<T: fmt::Display>(&self, style: Style, text: T) -> Painted<T> {
-        Painted {
-            style: self.color.then_some(style),
-            text,
-        }
+        self.paint_if(Some(style), text)
+    }
+
+    fn paint_if<T: fmt::Display>(&self, style: Option<Style>, text: T) -> Painted<T> {
+        let style = style.filter(|_| self.color);
+        Painted { style, text }
     }
 }
 
-struct TraceName<'a>(&'a TraceEnd);
+impl Terms {
+    /// What a source holds one or many of.
+    const fn whole(self) -> &'static str {
+        match self {
+            Terms::Traces => "trace",
+            Terms::Runs => "run",
+        }
+    }
 
-impl fmt::Display for TraceName<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "trace `{}`", visible(&self.0.trace, MAX_NAME_CHARS))
+    /// `12 records and 2 placements`, or `12 events`.
+    fn parts(self, records: u64, placements: u64) -> String {
+        let count = |number, noun| Count { number, noun };
+        match self {
+            Terms::Traces => format!(
+                "{} and {}",
+                count(records, "record"),
+                count(placements, "placement")
+            ),
+            Terms::Runs => count(records, "event").to_string(),
+        }
     }
 }
 
@@ -554,14 +610,14 @@ error[E_CLEARANCE_UNMET]: the line is not valid JSON
         let event = SourceEvent {
             state: SourceState::Failed,
             source: "traces/a.jsonl",
-            message: "cannot be opened: permission denied",
+            message: "cannot open: Permission denied (os error 13)",
         };
         assert_eq!(
             text(
                 false,
                 &[Event::Source(event), Event::Finding(&broken_line())]
             ),
-            "error: cannot be opened: permission denied
+            "error: cannot open: Permission denied (os error 13)
   --> traces/a.jsonl
 
 error[E_STRUCTURE]: the line is not valid JSON
@@ -614,6 +670,17 @@ note: trace `order\n4711` closed after 1 record and 0 placements: 2 errors, 1 wa
         );
     }
 
+    const OPENED: Event<'static> = Event::Source(SourceEvent {
+        state: SourceState::Opened,
+        source: "a.jsonl",
+        message: "reading",
+    });
+    const FAILED: Event<'static> = Event::Source(SourceEvent {
+        state: SourceState::Failed,
+        source: "b.jsonl",
+        message: "cannot open: Permission denied (os error 13)",
+    });
+
     fn summary(counts: Counts) -> Summary {
         Summary {
             records: 1204,
@@ -634,7 +701,7 @@ note: trace `order\n4711` closed after 1 record and 0 placements: 2 errors, 1 wa
             (Code::SeqGap, 1),
         ]));
         assert_eq!(
-            text(false, &[Event::Summary(&found)]),
+            text(false, &[OPENED, Event::Summary(&found)]),
             "checked 1,204 records and 38 placements of 3 traces (1.9 MB) in 0.02 s: \
              1,004 errors, 1 warning
 
@@ -650,17 +717,41 @@ note: trace `order\n4711` closed after 1 record and 0 placements: 2 errors, 1 wa
     fn a_clean_summary_is_one_line() {
         let clean = summary(Counts::default());
         assert_eq!(
-            text(false, &[Event::Summary(&clean)]),
+            text(false, &[OPENED, Event::Summary(&clean)]),
             "checked 1,204 records and 38 placements of 3 traces (1.9 MB) in 0.02 s: no findings\n"
         );
-        let coloured = text(true, &[Event::Summary(&clean)]);
+        let coloured = text(true, &[OPENED, Event::Summary(&clean)]);
         assert!(coloured.ends_with(": \x1b[1;32mno findings\x1b[0m\n"));
     }
 
     #[test]
     fn the_summary_stands_apart() {
         let (finding, clean) = (broken_line(), summary(Counts::default()));
-        let both = text(false, &[Event::Finding(&finding), Event::Summary(&clean)]);
+        let events = [OPENED, Event::Finding(&finding), Event::Summary(&clean)];
+        let both = text(false, &events);
         assert!(both.contains("\n\nchecked"));
+    }
+
+    #[test]
+    fn a_summary_does_not_look_like_success_where_something_was_not_read() {
+        let clean = summary(Counts::default());
+        let last = |events: &[Event<'_>]| {
+            let text = text(true, events);
+            let line = text.lines().last().expect("a line").to_owned();
+            assert!(!line.contains("\x1b[1;32m"), "{line}");
+            line
+        };
+        let nothing = "\x1b[1;31mnothing was checked\x1b[0m: ";
+        assert_eq!(
+            last(&[Event::Summary(&clean)]),
+            format!("{nothing}no trace was read")
+        );
+        assert_eq!(
+            last(&[FAILED, FAILED, Event::Summary(&clean)]),
+            format!("{nothing}2 sources could not be read")
+        );
+        let part = last(&[OPENED, FAILED, Event::Summary(&clean)]);
+        let end = ": no findings; \x1b[1;31m1 source could not be read\x1b[0m";
+        assert!(part.ends_with(end), "{part}");
     }
 }

@@ -48,7 +48,7 @@ pub const MAX_EVENT_BYTES: usize = 32 * 1024;
 /// let event = Event::Source(SourceEvent {
 ///     state: SourceState::Opened,
 ///     source: "traces/refund.jsonl",
-///     message: "reading from byte 0",
+///     message: "reading",
 /// });
 /// event.append_to(&mut out, SystemTime::UNIX_EPOCH);
 /// assert!(out.starts_with(br#"{"event":"source","time":"1970-01-01T00:00:00.000Z","#));
@@ -62,18 +62,24 @@ pub enum Event<'a> {
     /// | `severity` | string | `error` (`E_*`) or `warning` (`W_*`) |
     /// | `code` | string | a [`Code`](crate::finding::Code), such as `E_CLEARANCE_UNMET` |
     /// | `message` | string | what is wrong, in one sentence, without a full stop |
-    /// | `trace` | string | the trace's key; without `--trace-key`, the source's name |
+    /// | `trace` | string | the trace's key; without `--trace-key`, the source's name. Of AG-UI: the run's `runId`, or else the source's name |
     /// | `source` | string | a file's path as given or matched, `stdin`, `tcp:PEER`, `unix:N` |
     /// | `line` | integer | 1-based number of the line in the source |
     /// | `offset` | integer | offset in the source of the line's first byte |
     /// | `seq` | integer or null | the record's `seq`, where it could be read |
-    /// | `kind` | string or null | the record's `kind`, where it could be read |
-    /// | `pointer` | string | JSON Pointer (RFC 6901) of the member; `""` for the whole line |
+    /// | `kind` | string or null | the record's `kind`, where it could be read; of `W_CAPABILITY`, the event's `type` |
+    /// | `pointer` | string | JSON Pointer (RFC 6901) of the member; `""` for the whole line. Of `W_CAPABILITY`: of the field in the declaration |
     /// | `predicate` | string or null | the predicate in question, as section 5 writes it |
     /// | `agent` | object or null | `name` and `namespace` of the declaration's agent |
-    /// | `rule` | string | the step of section 7, `7.2` to `7.7`; `7` or `6` outside of the steps; `3` or `4` for a document |
+    /// | `rule` | string | the step of section 7, `7.2` to `7.7`; `7` or `6` outside of the steps; `3` or `4` for a document; see below for AG-UI |
     /// | `id` | string | 32 hexadecimal digits: the same finding has the same `id` in every run |
     /// | `value` | string or null | excerpt of the member as it stands in the record, JSON as text |
+    ///
+    /// With `--protocol ag-ui` a record is an event, and a server-sent event of several lines has the
+    /// `line` and `offset` of its first `data` line. Its `seq`, `predicate` and `agent` are null.
+    /// `rule` is `declaring` (`W_CAPABILITY`) or `error-handling` (`E_DECLARATION_*`), a section of the
+    /// protocol's page on capabilities, or `events` (`E_STRUCTURE`), and a finding about a declaration
+    /// has `line` 1 and `offset` 0 of that document.
     ///
     /// ```json
     /// {"event":"finding","time":"2026-03-01T09:30:00.250Z","severity":"error",
@@ -97,7 +103,7 @@ pub enum Event<'a> {
     ///
     /// ```json
     /// {"event":"source","time":"2026-03-01T09:30:00.250Z","state":"failed",
-    /// "source":"traces/refund.jsonl","message":"cannot be opened: permission denied"}
+    /// "source":"traces/refund.jsonl","message":"cannot open: Permission denied (os error 13)"}
     /// ```
     Source(SourceEvent<'a>),
 
@@ -133,9 +139,9 @@ pub enum Event<'a> {
     ///
     /// | member | type | |
     /// | --- | --- | --- |
-    /// | `records` | integer | how many records were read |
+    /// | `records` | integer | how many records were read; of AG-UI, events |
     /// | `placements` | integer | how many of them were `task.bound` |
-    /// | `traces` | integer | how many traces they made up |
+    /// | `traces` | integer | how many traces they made up; of AG-UI, runs |
     /// | `errors` | object | how many errors by code; codes without any are left out |
     /// | `warnings` | object | how many warnings by code, likewise |
     /// | `bytes` | integer | how many bytes were read |

@@ -1,7 +1,7 @@
 //! The texts of the `W_*` codes: what section 6 asks a runtime to record and no step checks, and
 //! what a person should know about how a trace was read.
 
-use super::Explanation;
+use super::{ExampleKind, Explanation};
 use crate::finding::Code;
 
 pub(super) static SEQ_GAP: Explanation = Explanation {
@@ -15,6 +15,7 @@ pub(super) static SEQ_GAP: Explanation = Explanation {
     ],
     section: "Section 7 takes the trace for granted; nothing in it asks for numbers without gaps. \
               Rule R3.",
+    example_kind: ExampleKind::Trace,
     example: include_str!("examples/W_SEQ_GAP.jsonl"),
     example_options: &[],
     action: &[
@@ -35,6 +36,7 @@ pub(super) static NULL: Explanation = Explanation {
     ],
     section: "Sections 3, 4 and 6, which say for each member whether it is required; none may be \
               null. Rule R5.",
+    example_kind: ExampleKind::Trace,
     example: include_str!("examples/W_NULL.jsonl"),
     example_options: &[],
     action: &[
@@ -55,6 +57,7 @@ pub(super) static REFERENCE_PENDING: Explanation = Explanation {
     ],
     section: "Section 7, step 6: where `recorded_in.seq` is absent \"the trace MUST hold\" a \
               placement with a full explanation; section 6 for when it may be left out. Rule R16.",
+    example_kind: ExampleKind::Trace,
     example: include_str!("examples/W_REFERENCE_PENDING.jsonl"),
     example_options: &[],
     action: &[
@@ -77,6 +80,7 @@ pub(super) static CANDIDATES: Explanation = Explanation {
     section: "Section 6 asks for \"names of every agent considered\", for the failed predicate \
               \"for each ineligible candidate\" and for scores \"for each eligible candidate\"; \
               no step of section 7 checks it. Rule R15 has what is checked.",
+    example_kind: ExampleKind::Trace,
     example: include_str!("examples/W_CANDIDATES.jsonl"),
     example_options: &[],
     action: &[
@@ -96,6 +100,7 @@ pub(super) static FAILED_PREDICATE: Explanation = Explanation {
     section: "Section 6: `filters_failed` holds for each ineligible candidate \"the first \
               predicate it failed\"; no step of section 7 compares it with the requirements. \
               Rule R10 has the predicate set.",
+    example_kind: ExampleKind::Trace,
     example: include_str!("examples/W_FAILED_PREDICATE.jsonl"),
     example_options: &[],
     action: &[
@@ -117,6 +122,7 @@ pub(super) static RESUMED_REQUIREMENTS: Explanation = Explanation {
     section: "Section 6, a resumed placement: it names the placement \"whose explanation covers \
               this placement\"; no step of section 7 compares the two. Rule R16 has what is \
               checked.",
+    example_kind: ExampleKind::Trace,
     example: include_str!("examples/W_RESUMED_REQUIREMENTS.jsonl"),
     example_options: &[],
     action: &[
@@ -139,6 +145,7 @@ pub(super) static RESUBMITTED: Explanation = Explanation {
     ],
     section: "Section 7, steps 1 and 3 read task.submitted and task.admitted as if a trace had one \
               of each. Rules R12 and R13 go by the latest.",
+    example_kind: ExampleKind::Trace,
     example: include_str!("examples/W_RESUBMITTED.jsonl"),
     example_options: &[],
     action: &[
@@ -158,12 +165,15 @@ pub(super) static PARTIAL_TRACE: Explanation = Explanation {
          placement is the one referred to (step 6). Everything that a record says of itself is \
          checked as ever. Said once a trace.",
         "A trace is partial when, in following, its first record has a `seq` above 1 and is not \
-         task.submitted; when its state was given up because more than --max-traces were open; or \
-         when it has more placements than can be remembered. A run without --follow takes its input for \
-         the whole trace and never says this.",
+         task.submitted; or that `seq` could not be read; when its state was given up because \
+         more than --max-traces were open; or when more would have to be remembered than is kept of \
+         a trace: placements, placements that wait, or a document of more than 1 MiB. A run \
+         without --follow takes its input for the whole trace, so that only the last two can make \
+         one partial.",
     ],
     section: "Section 7 \"runs over a trace\", the whole of it. Rules R12, R13 and R16 are the \
               ones that look back.",
+    example_kind: ExampleKind::Trace,
     example: include_str!("examples/W_PARTIAL_TRACE.jsonl"),
     example_options: &["--follow"],
     action: &[

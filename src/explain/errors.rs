@@ -1,6 +1,6 @@
 //! The texts of the `E_*` codes: violations of section 7.
 
-use super::Explanation;
+use super::{ExampleKind, Explanation};
 use crate::finding::Code;
 
 pub(super) static STRUCTURE: Explanation = Explanation {
@@ -13,13 +13,16 @@ pub(super) static STRUCTURE: Explanation = Explanation {
          shows what stands there.",
         "The same code is given to a record whose `seq` is not greater than every `seq` before it \
          in its trace, to a line that is longer than --max-record-bytes or nested deeper than \
-         1,024 levels, and, with --trace-key, to a record without that member.",
+         1,024 levels, and, with --trace-key, to a record without that member. In a stream of \
+         AG-UI events (--protocol ag-ui) it is given to what is no JSON object with a string `type`, \
+         and to nothing else.",
         "Only the checks that need the bad member are passed over; all others were made. More may \
          come to light once it is mended.",
     ],
     section: "Section 7, step 2, where it says that `scheduling` \"absent or malformed is \
               E_STRUCTURE\"; elsewhere in a record, what section 7 takes for granted. The grammars \
               are those of sections 2 to 4 and 6. Rules R1 to R5, R7 to R9 and R11.",
+    example_kind: ExampleKind::Trace,
     example: include_str!("examples/E_STRUCTURE.jsonl"),
     example_options: &[],
     action: &[
@@ -48,6 +51,7 @@ pub(super) static DECLARATION_SCOPE: Explanation = Explanation {
     ],
     section: "Section 7, step 3: \"scheduling.declaration.agent MUST equal the agent in \
               task.admitted\"; section 3 for what identifies an agent. Rule R12.",
+    example_kind: ExampleKind::Trace,
     example: include_str!("examples/E_DECLARATION_SCOPE.jsonl"),
     example_options: &[],
     action: &[
@@ -74,6 +78,7 @@ pub(super) static REQUIREMENTS_MISMATCH: Explanation = Explanation {
     ],
     section: "Section 7, step 4: \"S MUST be a subset of P\", and equal to it where \
               `scheduling.route` is absent; section 6 for what a route may do. Rule R13.",
+    example_kind: ExampleKind::Trace,
     example: include_str!("examples/E_REQUIREMENTS_MISMATCH.jsonl"),
     example_options: &[],
     action: &[
@@ -88,7 +93,7 @@ pub(super) static REQUIREMENTS_MISMATCH: Explanation = Explanation {
 
 pub(super) static CAPABILITY_UNMET: Explanation = Explanation {
     code: Code::CapabilityUnmet,
-    summary: "A required capability is not declared at that version",
+    summary: "A required capability is not declared at its version",
     meaning: &[
         "The placement requires a capability, and the chosen agent's declaration does not list it \
          at exactly that major version. The task was given to an agent that does not claim to be \
@@ -98,6 +103,7 @@ pub(super) static CAPABILITY_UNMET: Explanation = Explanation {
     ],
     section: "Section 7, step 5, with section 5: `capability:<name>/<version>` is satisfied when \
               \"the declaration lists <name> at major version <version>\". Rule R14.",
+    example_kind: ExampleKind::Trace,
     example: include_str!("examples/E_CAPABILITY_UNMET.jsonl"),
     example_options: &[],
     action: &[
@@ -119,6 +125,7 @@ pub(super) static CLEARANCE_UNMET: Explanation = Explanation {
     ],
     section: "Section 7, step 5, with section 5: `clearance:<id>` is satisfied when \"the \
               declaration lists <id>\"; section 2: \"there is no implicit hierarchy\". Rule R14.",
+    example_kind: ExampleKind::Trace,
     example: include_str!("examples/E_CLEARANCE_UNMET.jsonl"),
     example_options: &[],
     action: &[
@@ -140,6 +147,7 @@ pub(super) static TOOL_UNMET: Explanation = Explanation {
     ],
     section: "Section 7, step 5, with section 5: `tool:<name>` is satisfied when \"the \
               declaration's tools contains <name>\". Rule R14.",
+    example_kind: ExampleKind::Trace,
     example: include_str!("examples/E_TOOL_UNMET.jsonl"),
     example_options: &[],
     action: &[
@@ -168,6 +176,7 @@ pub(super) static RESIDENCY_UNMET: Explanation = Explanation {
     section: "Section 7, step 5, with section 5: \"The declaration's residency contains <label>\"; \
               section 3, of `residency`: \"Absent means unconstrained\". Rule R14 settles how the \
               two go together.",
+    example_kind: ExampleKind::Trace,
     example: include_str!("examples/E_RESIDENCY_UNMET.jsonl"),
     example_options: &[],
     action: &[
@@ -191,6 +200,7 @@ pub(super) static MODEL_UNMET: Explanation = Explanation {
     ],
     section: "Section 7, step 5, with section 5: `model.latency_class:<class>` is satisfied when \
               \"the declaration's model.latency_class equals <class>\". Rule R14.",
+    example_kind: ExampleKind::Trace,
     example: include_str!("examples/E_MODEL_UNMET.jsonl"),
     example_options: &[],
     action: &[
@@ -211,6 +221,7 @@ pub(super) static AGENTREF_UNMET: Explanation = Explanation {
     ],
     section: "Section 7, step 5, with section 5: `agentRef:<name>` is \"satisfied only by that \
               agent\". Rule R14.",
+    example_kind: ExampleKind::Trace,
     example: include_str!("examples/E_AGENTREF_UNMET.jsonl"),
     example_options: &[],
     action: &[
@@ -232,6 +243,7 @@ pub(super) static ANTIAFFINITY_UNMET: Explanation = Explanation {
     ],
     section: "Section 7, step 5, with section 5: `anti-affinity:<name>` is \"satisfied by every \
               other agent\". Rule R14.",
+    example_kind: ExampleKind::Trace,
     example: include_str!("examples/E_ANTIAFFINITY_UNMET.jsonl"),
     example_options: &[],
     action: &[
@@ -256,6 +268,7 @@ pub(super) static EXPLANATION: Explanation = Explanation {
          has no such placement.",
     ],
     section: "Section 7, step 6; section 6 for the lists and for `recorded_in`. Rules R15 and R16.",
+    example_kind: ExampleKind::Trace,
     example: include_str!("examples/E_EXPLANATION.jsonl"),
     example_options: &[],
     action: &[
@@ -283,6 +296,7 @@ pub(super) static REJECTION_REASON: Explanation = Explanation {
     ],
     section: "Section 7, step 7; section 6: \"'No agent available' is not a conformant reason\". \
               Rule R17.",
+    example_kind: ExampleKind::Trace,
     example: include_str!("examples/E_REJECTION_REASON.jsonl"),
     example_options: &[],
     action: &[

@@ -1,9 +1,10 @@
 //! What each code means: for the person whom an alert has woken up.
 //!
 //! [`explanation`] matches every [`Code`], so a code without a text does not compile. Each example
-//! is a whole trace that gives findings of its own code and of no other.
+//! is a whole trace, declaration or stream that gives findings of its own code and of no other.
 
 mod advisories;
+mod ag_ui;
 mod errors;
 
 use crate::finding::Code;
@@ -19,12 +20,29 @@ pub struct Explanation {
     pub meaning: &'static [&'static str],
     /// Where the schema asks for it, in its own words where they matter, and the rule's number.
     pub section: &'static str,
-    /// A small trace, a record a line, that gives this code and no other.
+    /// What the example is.
+    pub example_kind: ExampleKind,
+    /// A small trace, a record a line, that gives this code and no other; or what
+    /// [`Explanation::example_kind`] says.
     pub example: &'static str,
     /// The options without which the example gives something else; mostly none.
     pub example_options: &'static [&'static str],
     /// What the people who run the runtime should do, a paragraph each.
     pub action: &'static [&'static str],
+}
+
+/// What an example is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExampleKind {
+    /// A trace, a record a line.
+    Trace,
+    /// An AG-UI declaration, on one line.
+    Declaration,
+    /// A stream of AG-UI events, one a line.
+    Events {
+        /// The declaration that is held against it.
+        declaration: &'static str,
+    },
 }
 
 /// What `code` means.
@@ -43,6 +61,8 @@ pub const fn explanation(code: Code) -> &'static Explanation {
         Code::AntiAffinityUnmet => &errors::ANTIAFFINITY_UNMET,
         Code::Explanation => &errors::EXPLANATION,
         Code::RejectionReason => &errors::REJECTION_REASON,
+        Code::DeclarationMalformed => &ag_ui::DECLARATION_MALFORMED,
+        Code::DeclarationUnrecognised => &ag_ui::DECLARATION_UNRECOGNISED,
         Code::SeqGap => &advisories::SEQ_GAP,
         Code::Null => &advisories::NULL,
         Code::ReferencePending => &advisories::REFERENCE_PENDING,
@@ -51,6 +71,7 @@ pub const fn explanation(code: Code) -> &'static Explanation {
         Code::ResumedRequirements => &advisories::RESUMED_REQUIREMENTS,
         Code::Resubmitted => &advisories::RESUBMITTED,
         Code::PartialTrace => &advisories::PARTIAL_TRACE,
+        Code::Capability => &ag_ui::CAPABILITY,
     }
 }
 
@@ -89,7 +110,7 @@ mod tests {
     fn a_summary_fits_beside_its_code() {
         for &code in Code::ALL {
             let summary = explanation(code).summary;
-            assert!((10..=56).contains(&summary.len()), "{code}: {summary}");
+            assert!((10..=52).contains(&summary.len()), "{code}: {summary}");
             assert!(!summary.ends_with('.'), "{code}: {summary}");
             assert!(!summary.contains('\n'), "{code}: {summary}");
         }
@@ -105,19 +126,33 @@ mod tests {
                     "{code}: {text}"
                 );
             }
-            assert!(explanation(code).section.contains("Rule"), "{code}");
+            let section = explanation(code).section;
+            let names_its_rule = match explanation(code).example_kind {
+                ExampleKind::Trace => section.contains("Rule"),
+                _ => section.contains("the page"),
+            };
+            assert!(names_its_rule, "{code}: {section}");
         }
     }
 
     #[test]
-    fn examples_are_short_traces() {
+    fn examples_are_short() {
         for &code in Code::ALL {
-            let example = explanation(code).example;
+            let Explanation {
+                example,
+                example_kind,
+                ..
+            } = explanation(code);
+            let (lines, start) = match example_kind {
+                ExampleKind::Trace => (2..=5, r#"{"seq":"#),
+                ExampleKind::Declaration => (1..=1, "{"),
+                ExampleKind::Events { .. } => (2..=5, r#"{"type":"#),
+            };
             assert!(example.ends_with('\n'), "{code}");
-            assert!((2..=5).contains(&example.lines().count()), "{code}");
+            assert!(lines.contains(&example.lines().count()), "{code}");
             for line in example.lines() {
                 assert!(
-                    line.starts_with(r#"{"seq":"#) && line.ends_with('}'),
+                    line.starts_with(start) && line.ends_with('}'),
                     "{code}: {line}"
                 );
             }

@@ -234,6 +234,7 @@ fn holds<T>(
     }
 }
 
+#[derive(Default)]
 struct Members<'a> {
     v: Member<()>,
     agent: Member<Agent<'a>>,
@@ -242,20 +243,6 @@ struct Members<'a> {
     residency: Member<List<JsonStr<'a>>>,
     tools: Member<List<JsonStr<'a>>>,
     model: Member<Reading<JsonStr<'a>>>,
-}
-
-impl Default for Members<'_> {
-    fn default() -> Self {
-        Members {
-            v: Member::new(),
-            agent: Member::new(),
-            capabilities: Member::new(),
-            clearances: Member::new(),
-            residency: Member::new(),
-            tools: Member::new(),
-            model: Member::new(),
-        }
-    }
 }
 
 impl<'a> Members<'a> {

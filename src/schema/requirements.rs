@@ -80,6 +80,7 @@ impl<'a> Requirements<'a> {
 }
 
 /// The members of a requirements document. A member's value is `None` where it states nothing.
+#[derive(Default)]
 struct Members<'a> {
     v: Member<()>,
     capabilities: Member<List<Capability<'a>>>,
@@ -90,22 +91,6 @@ struct Members<'a> {
     session: Member<JsonStr<'a>>,
     agent_ref: Member<JsonStr<'a>>,
     exclude: Member<List<JsonStr<'a>>>,
-}
-
-impl Default for Members<'_> {
-    fn default() -> Self {
-        Members {
-            v: Member::new(),
-            capabilities: Member::new(),
-            clearances: Member::new(),
-            tools: Member::new(),
-            residency: Member::new(),
-            model: Member::new(),
-            session: Member::new(),
-            agent_ref: Member::new(),
-            exclude: Member::new(),
-        }
-    }
 }
 
 impl<'a> Members<'a> {

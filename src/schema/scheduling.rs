@@ -102,6 +102,7 @@ impl<'a> Scheduling<'a> {
     }
 }
 
+#[derive(Default)]
 struct Members<'a> {
     requirements: Member<Requirements<'a>>,
     declaration: Member<Declaration<'a>>,
@@ -117,26 +118,6 @@ struct Members<'a> {
     /// Whether the first requirements, and the first declaration, were the known ones.
     knows_requirements: bool,
     knows_declaration: bool,
-}
-
-impl Default for Members<'_> {
-    fn default() -> Self {
-        Members {
-            requirements: Member::new(),
-            declaration: Member::new(),
-            candidates: Member::new(),
-            filters_passed: Member::new(),
-            filters_failed: Member::new(),
-            scores: Member::new(),
-            recorded_in: Member::new(),
-            route: Member::new(),
-            resumed_here: false,
-            requirements_text: "",
-            declaration_text: "",
-            knows_requirements: false,
-            knows_declaration: false,
-        }
-    }
 }
 
 impl<'a> Members<'a> {

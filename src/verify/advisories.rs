@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::consistency::difference;
 use super::drafts::Drafts;
 use super::placement::scheduling_path;
 use super::state::{Admission, Submission, TraceState};
@@ -10,13 +11,15 @@ use crate::decode::document::{Draft, Reading, quoted};
 use crate::finding::Code;
 use crate::pointer::Path;
 use crate::schema::Predicate;
+use crate::schema::declaration::listed;
 use crate::schema::predicate_set::Matched;
 use crate::schema::scheduling::Scheduling;
 
-/// Predicates that are compared one by one before they are looked up.
+/// Predicates that are compared one by one before they are looked up: more than most requirements
+/// have, and few enough that comparing is the cheaper way.
 const MAX_KNOWN: usize = 16;
 
-/// Most names that one `W_CANDIDATES` lists.
+/// Most names that one `W_CANDIDATES` lists: a fleet has thousands, and ten show what went wrong.
 const MAX_NAMED: usize = 10;
 
 /// `W_CANDIDATES`: the chosen, failed and scored names are candidates, and each candidate is
@@ -273,7 +276,19 @@ pub(crate) fn resubmitted(before: &Submission, now: &Submission, drafts: &mut Dr
     {
         let content = Path::ROOT.name("content");
         let message = "the task was submitted again with other requirements".to_owned();
-        let detail = "later placements are held to these".to_owned();
+        let (before, now): (Vec<_>, Vec<_>) = (before.iter().collect(), now.iter().collect());
+        let (old, new) = (
+            difference(before.iter(), now.iter()),
+            difference(now.iter(), before.iter()),
+        );
+        let mut parts = Vec::new();
+        if !old.is_empty() {
+            parts.push(format!("no longer asked for: {}", listed(&old)));
+        }
+        if !new.is_empty() {
+            parts.push(format!("asked for now: {}", listed(&new)));
+        }
+        let detail = parts.join("; ");
         drafts.add(
             Code::Resubmitted,
             "7",
@@ -353,5 +368,142 @@ fn partial_trace(state: &mut TraceState, message: &str, detail: &str, drafts: &m
     if !std::mem::replace(&mut state.partial_reported, true) {
         let (message, detail) = (message.to_owned(), detail.to_owned());
         drafts.add(Code::PartialTrace, "7", &Path::ROOT, message, detail);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Code, Verifier};
+
+    /// What the advisory of that code says, with its line and pointer, wherever it is found.
+    fn said(code: Code, trace: &[String]) -> Vec<(u64, String, String)> {
+        let mut verifier = Verifier::default();
+        let found = trace.iter().flat_map(|line| verifier.push(line.as_bytes()));
+        found
+            .filter(|finding| finding.code == code)
+            .map(|finding| (finding.line, finding.pointer.clone(), finding.sentence()))
+            .collect()
+    }
+
+    fn said_once(code: Code, trace: &[String]) -> (u64, String, String) {
+        let mut said = said(code, trace);
+        assert_eq!(said.len(), 1, "{said:?}");
+        said.remove(0)
+    }
+
+    fn record(seq: usize, kind: &str, content: &str) -> String {
+        format!(r#"{{"seq":{seq},"kind":"{kind}","content":{content}}}"#)
+    }
+
+    fn submitted(seq: usize, requirements: &str) -> String {
+        let content = format!(r#"{{"requirements":{requirements}}}"#);
+        record(seq, "task.submitted", &content)
+    }
+
+    /// A placement of agent `n`, of which only the explanation matters.
+    fn bound(candidates: &str, failed: &str, scores: &str) -> String {
+        let content = format!(
+            r#"{{"scheduling":{{"requirements":{{"tools":["t"]}},"declaration":{{"v":"1.0","agent":{{"name":"n","namespace":"s"}},"capabilities":[],"clearances":[],"tools":["t"]}},"candidates":{candidates},"filters_passed":["tool:t"],"filters_failed":{failed},"scores":{scores}}}}}"#
+        );
+        record(1, "task.bound", &content)
+    }
+
+    #[test]
+    fn candidates_that_do_not_fit_are_named_in_one_finding() {
+        let failed = r#"[{"candidate":"f","predicate":"tool:t"},{"candidate":"g","predicate":"tool:t"},{"candidate":"g","predicate":"tool:t"}]"#;
+        let placement = bound(r#"["x","x","g","y"]"#, failed, r#"{"g":1,"s":2,"y":3}"#);
+        let (line, pointer, sentence) = said_once(Code::Candidates, &[placement]);
+        assert_eq!((line, &*pointer), (1, "/content/scheduling/candidates"));
+        assert_eq!(
+            sentence,
+            "`candidates` does not fit `filters_failed` and `scores`; `n` is chosen but no \
+             candidate, `x` neither failed nor has a score, `g` failed and has a score, `f` failed \
+             but is no candidate, `s` is scored but no candidate"
+        );
+    }
+
+    #[test]
+    fn ten_candidates_are_named_and_the_others_counted() {
+        let names: Vec<_> = (0..12).map(|n| format!("\"c{n}\"")).collect();
+        let placement = bound(&format!("[\"n\",{}]", names.join(",")), "[]", r#"{"n":1}"#);
+        let (.., sentence) = said_once(Code::Candidates, &[placement]);
+        assert!(sentence.ends_with("`c9` neither failed nor has a score and 2 more"));
+    }
+
+    #[test]
+    fn candidates_that_fit_are_not_spoken_of_in_whatever_order() {
+        let failed =
+            r#"[{"candidate":"a","predicate":"tool:t"},{"candidate":"b","predicate":"tool:t"}]"#;
+        for candidates in [
+            r#"["a","b","n"]"#,
+            r#"["n","b","a"]"#,
+            r#"["n","a","n","b"]"#,
+        ] {
+            let placement = bound(candidates, failed, r#"{"n":1}"#);
+            assert_eq!(said(Code::Candidates, &[placement]), []);
+        }
+    }
+
+    #[test]
+    fn a_failed_predicate_that_nobody_asked_for_is_told_once_at_its_first_entry() {
+        let failed = r#"[{"candidate":"a","predicate":"tool:t"},{"candidate":"b","predicate":"tool:u"},{"candidate":"c","predicate":"tool:u"},{"candidate":"d","predicate":"u"}]"#;
+        let placement = bound(r#"["n"]"#, failed, r#"{"n":1}"#);
+        let said = said(Code::FailedPredicate, &[placement]);
+        let pointers: Vec<_> = said.iter().map(|(_, pointer, _)| &**pointer).collect();
+        let at = |index| format!("/content/scheduling/filters_failed/{index}/predicate");
+        assert_eq!(pointers, [at(1), at(3)]);
+        assert!(
+            said[0]
+                .2
+                .starts_with("a candidate failed tool:u, which nobody asked for")
+        );
+    }
+
+    #[test]
+    fn a_later_submission_that_differs_says_in_what() {
+        let trace = [
+            submitted(1, r#"{"tools":["a","b"]}"#),
+            submitted(2, r#"{"tools":["b","a","b"],"v":"1.1","session":"s"}"#),
+            submitted(3, r#"{"tools":["b","c"]}"#),
+            submitted(4, r#"{"tools":["b",7]}"#),
+            submitted(5, "{}"),
+        ];
+        let (line, pointer, sentence) = said_once(Code::Resubmitted, &trace);
+        assert_eq!((line, &*pointer), (3, "/content/requirements"));
+        assert_eq!(
+            sentence,
+            "the task was submitted again with other requirements; no longer asked for: tool:a; \
+             asked for now: tool:c"
+        );
+    }
+
+    #[test]
+    fn a_later_admission_to_another_agent_says_to_which_one_it_was_before() {
+        let admitted = |seq, agent: &str| {
+            let content = format!(r#"{{"agent":{agent}}}"#);
+            record(seq, "task.admitted", &content)
+        };
+        let trace = [
+            admitted(1, r#"{"name":"a","namespace":"s"}"#),
+            admitted(2, r#"{"namespace":"s","name":"\u0061","more":1}"#),
+            admitted(3, r#"{"name":"a","namespace":"t"}"#),
+            admitted(4, r#"{"name":"b"}"#),
+            admitted(5, r#"{"name":"c","namespace":"t"}"#),
+        ];
+        let (line, pointer, sentence) = said_once(Code::Resubmitted, &trace);
+        assert_eq!((line, &*pointer), (3, "/content/agent"));
+        assert_eq!(
+            sentence,
+            "the task was admitted again, to another agent; it was admitted to s/a before"
+        );
+    }
+
+    #[test]
+    fn a_gap_is_told_once_a_trace() {
+        let note = |seq| record(seq, "note", "{}");
+        let trace = [note(5), note(6), note(8), note(20), note(9)];
+        let (line, pointer, sentence) = said_once(Code::SeqGap, &trace);
+        assert_eq!((line, &*pointer), (3, "/seq"));
+        assert!(sentence.starts_with("`seq` goes from 6 to 8; the one between"));
     }
 }

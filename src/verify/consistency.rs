@@ -65,7 +65,7 @@ pub(crate) fn judge(
 }
 
 /// What `left` has and `right` has not; both sorted and without repeats.
-fn difference<'a, 'b>(
+pub(super) fn difference<'a, 'b>(
     left: impl Iterator<Item = &'a Predicate<'a>>,
     right: impl Iterator<Item = &'b Predicate<'b>>,
 ) -> Vec<String> {

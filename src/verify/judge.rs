@@ -39,23 +39,6 @@ pub(crate) fn record(
     Reference::Settled
 }
 
-/// Judges whether the beginning of a trace was seen, at its first record with a readable `seq`.
-/// After some trace was given up, any that begins above 1 may be that one.
-pub(crate) fn beginning(
-    record: &Record<'_>,
-    state: &mut TraceState,
-    any_evicted: bool,
-    drafts: &mut Drafts,
-) {
-    let Some(seq) = record.seq.filter(|&seq| seq > 1 && !state.begun) else {
-        return;
-    };
-    if any_evicted || !matches!(record.body, Body::Submitted(_)) {
-        state.begin_partial(seq);
-        advisories::partial(state, drafts);
-    }
-}
-
 /// Keeps a placement until the one that explains it has come.
 pub(crate) fn wait(
     place: &Place<'_>,

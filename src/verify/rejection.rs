@@ -2,7 +2,7 @@
 
 use super::drafts::Drafts;
 use super::reason::{ClaimPatterns, names_predicate};
-use crate::decode::document::{cut, quoted};
+use crate::decode::document::quoted;
 use crate::decode::reader::{Reader, Type};
 use crate::finding::Code;
 use crate::pointer::Path;
@@ -14,7 +14,7 @@ pub(crate) fn judge(reason: &str, patterns: &ClaimPatterns, drafts: &mut Drafts)
     for_each_text(reason, &mut |text| {
         named = named || names_predicate(text);
         if claim.is_none() && patterns.claims(text) {
-            claim = Some(cut(text, 160).into_owned());
+            claim = Some(quoted(text).into_owned());
         }
     });
     let Some(claim) = claim else { return };
@@ -23,8 +23,7 @@ pub(crate) fn judge(reason: &str, patterns: &ClaimPatterns, drafts: &mut Drafts)
     }
     let content = Path::ROOT.name("content");
     let message = format!(
-        "the rejection claims that no agent was eligible and names no predicate: {:?}",
-        quoted(&claim)
+        "the rejection claims that no agent was eligible and names no predicate: {claim:?}"
     );
     let detail = "expected the candidates and the predicate that each of them failed, such as \
                   capability:order.investigate/2"

@@ -37,15 +37,24 @@ impl Place<'_> {
 /// goes wrong.
 #[derive(Debug)]
 pub(crate) struct Broken {
+    code: Code,
     message: String,
     detail: String,
     value: Option<String>,
     rule: &'static str,
 }
 
+impl Broken {
+    /// The same under another code than `E_STRUCTURE`.
+    pub(crate) fn with_code(self, code: Code) -> Self {
+        Broken { code, ..self }
+    }
+}
+
 /// A line over the limit.
 pub(crate) fn too_long(max_bytes: usize) -> Broken {
     Broken {
+        code: Code::Structure,
         message: format!("the line is longer than {max_bytes} bytes"),
         detail: "expected a record within the limit; --max-record-bytes sets it".to_owned(),
         value: None,
@@ -56,6 +65,7 @@ pub(crate) fn too_long(max_bytes: usize) -> Broken {
 /// A line that is not JSON, or no object.
 pub(crate) fn not_json(malformed: Malformed, line: &[u8]) -> Broken {
     Broken {
+        code: Code::Structure,
         message: match malformed.why {
             Why::NotAnObject => "the line is JSON, but no object".to_owned(),
             Why::Depth => format!(
@@ -91,6 +101,7 @@ pub(crate) fn no_document(malformed: Malformed, text: &[u8], rule: &'static str)
         _ => format!("the document is not valid JSON: at line {line}, column {column}: {describe}"),
     };
     Broken {
+        code: Code::Structure,
         message,
         detail: "expected one JSON object (RFC 8259, UTF-8)".to_owned(),
         value: Some(excerpt_around(malformed.at, text)).filter(|excerpt| !excerpt.is_empty()),
@@ -98,7 +109,8 @@ pub(crate) fn no_document(malformed: Malformed, text: &[u8], rule: &'static str)
     }
 }
 
-fn excerpt_around(at: usize, text: &[u8]) -> String {
+/// What stands around a place in a text.
+pub(crate) fn excerpt_around(at: usize, text: &[u8]) -> String {
     const BEFORE: usize = 40;
     const AFTER: usize = 20;
     let start = at.saturating_sub(BEFORE);
@@ -189,7 +201,7 @@ impl<const N: usize> Reporter<'_, N> {
 
     /// Reports a line that is no record, or a text that is no document.
     pub(crate) fn broken(&mut self, place: &Place<'_>, broken: Broken, trace: &Arc<str>) {
-        if !self.filter.allows(Code::Structure) {
+        if !self.filter.allows(broken.code) {
             return;
         }
         let subject = Subject {
@@ -197,7 +209,7 @@ impl<const N: usize> Reporter<'_, N> {
             ..Subject::unread(place)
         };
         let draft = Draft {
-            code: Code::Structure,
+            code: broken.code,
             rule: broken.rule,
             pointer: String::new(),
             predicate: None,
@@ -205,6 +217,26 @@ impl<const N: usize> Reporter<'_, N> {
             detail: Some(broken.detail),
         };
         self.report(&subject, draft, broken.value);
+    }
+
+    /// Reports something in a run of an AG-UI agent.
+    pub(crate) fn in_run(
+        &mut self,
+        place: &Place<'_>,
+        run: &Arc<str>,
+        kind: Option<&str>,
+        draft: Draft,
+        value: Option<String>,
+    ) {
+        if !self.filter.allows(draft.code) {
+            return;
+        }
+        let subject = Subject {
+            trace: run,
+            kind: kind.map(Arc::from),
+            ..Subject::unread(place)
+        };
+        self.report(&subject, draft, value);
     }
 
     /// Reports a placement that waited until its trace ended.

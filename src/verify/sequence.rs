@@ -1,7 +1,9 @@
 //! The order of a trace's records (R3), and whether its beginning was seen.
 
+use super::advisories;
 use super::drafts::Drafts;
 use super::state::TraceState;
+use crate::decode::{Body, Record};
 use crate::finding::Code;
 use crate::pointer::Path;
 
@@ -38,4 +40,24 @@ pub(crate) fn judge(seq: u64, state: &mut TraceState, drafts: &mut Drafts) {
         drafts.add(Code::SeqGap, "7", &at, message, detail);
     }
     state.greatest_seq = seq;
+}
+
+/// Judges by a trace's first record whether its beginning was seen. A trace begins with a
+/// task.submitted, and any record at 0 or 1 is its first; of one whose `seq` could not be read
+/// nobody can say that. After some trace was given up, any that begins higher may be that one.
+pub(crate) fn judge_beginning(
+    record: &Record<'_>,
+    state: &mut TraceState,
+    any_evicted: bool,
+    drafts: &mut Drafts,
+) {
+    if std::mem::replace(&mut state.first_judged, true) {
+        return;
+    }
+    let is_first = record.seq.is_some_and(|seq| seq <= 1);
+    let is_submission = matches!(record.body, Body::Submitted(_));
+    if !is_first && (any_evicted || !is_submission) {
+        state.begin_partial(record.seq);
+        advisories::partial(state, drafts);
+    }
 }

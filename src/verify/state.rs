@@ -19,6 +19,8 @@ pub(crate) struct TraceState {
     /// Whether a record with a readable `seq` has come.
     pub(crate) begun: bool,
     pub(crate) gap_reported: bool,
+    /// Whether it is decided if the trace's beginning was seen.
+    pub(crate) first_judged: bool,
     /// Whether the beginning of the trace was not seen.
     pub(crate) partial: bool,
     pub(crate) partial_reported: bool,
@@ -125,8 +127,8 @@ pub(crate) struct Pending {
 }
 
 impl TraceState {
-    /// A trace of which nothing before `first_seq` was seen.
-    pub(crate) fn begin_partial(&mut self, first_seq: u64) {
+    /// A trace of which nothing before `first_seq` was seen, which may be unreadable.
+    pub(crate) fn begin_partial(&mut self, first_seq: Option<u64>) {
         self.partial = true;
         if self.submission == Submission::None {
             self.submission = Submission::Unknown;
@@ -134,7 +136,8 @@ impl TraceState {
         if self.admission == Admission::None {
             self.admission = Admission::Unknown;
         }
-        self.explanations.begin_after(first_seq.saturating_sub(1));
+        let unseen = first_seq.map_or(u64::MAX, |seq| seq.saturating_sub(1));
+        self.explanations.begin_after(unseen);
     }
 
     /// What most traces do without; allocated when it is first needed.

@@ -10,11 +10,12 @@ use super::judge;
 use super::reason::ClaimPatterns;
 use super::report::{self, Broken, Place, Reporter};
 use super::resumed::Reference;
+use super::sequence;
 use super::state::TraceState;
 use crate::decode::{self, Body, JsonStr, Record};
 use crate::filter::Filter;
 use crate::finding::{Counts, Finding, Report, Source, TraceEnd};
-use crate::framing::Line;
+use crate::framing::{Line, is_blank};
 use crate::pointer::JsonPointer;
 use crate::schema::known::KnownDocuments;
 use crate::traces::{Entered, Trace, Traces};
@@ -36,8 +37,8 @@ pub struct Options {
     pub filter: Filter,
     /// Whether the ends of traces in good order are reported.
     pub trace_ends: bool,
-    /// Whether a trace's first record is known to be its beginning. Where it is not, one with a
-    /// `seq` above 1 that is no `task.submitted` makes the trace a partial one.
+    /// Whether a trace's first record is known to be its beginning. Where it is not, one that is no
+    /// `task.submitted`, with a `seq` above 1 or an unreadable one, makes the trace a partial one.
     pub whole_traces: bool,
 }
 
@@ -280,7 +281,7 @@ impl Verifier {
         state.placements += u64::from(is_placement);
         let mut drafts = Drafts::default();
         if !self.options.whole_traces || self.any_evicted {
-            judge::beginning(record, state, self.any_evicted, &mut drafts);
+            sequence::judge_beginning(record, state, self.any_evicted, &mut drafts);
         }
         let reference = judge::record(record, Some(state), &self.options.claims, &mut drafts);
         if reference == Reference::Waits {
@@ -354,10 +355,4 @@ fn trace_end(trace: Trace) -> TraceEnd {
 fn findings(reports: Vec<Report>) -> Vec<Finding> {
     let findings = reports.into_iter().filter_map(Report::into_finding);
     findings.collect()
-}
-
-/// White space as JSON has it, and nothing else (R1).
-fn is_blank(line: &[u8]) -> bool {
-    line.iter()
-        .all(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n'))
 }

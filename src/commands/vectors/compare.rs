@@ -8,8 +8,9 @@ use std::sync::Arc;
 use tracecheck::finding::{Finding, Report, Severity, Source};
 use tracecheck::{Framer, Verifier};
 
+use super::ag_ui;
 use super::expectation::{Expectation, ExpectedFinding, shown};
-use super::find::Vector;
+use super::find::{Subject, Vector};
 use crate::config::DEFAULT_RECORD_BYTES;
 
 /// Why a vector does not pass.
@@ -26,25 +27,44 @@ pub(super) enum Difference {
     },
 }
 
-/// Verifies a vector's trace with all options at their defaults.
+/// Runs a vector with all options at their defaults.
 ///
 /// # Errors
 ///
 /// What differs.
 pub(super) fn run_vector(vector: &Vector) -> Result<(), Difference> {
-    let (trace, expectation) = match (&vector.trace, &vector.expectation) {
-        (Some(trace), Some(expectation)) => (trace, expectation),
-        (None, _) => return Err(cannot_run("there is no trace NAME.jsonl beside it")),
-        (_, None) => return Err(cannot_run("there is no NAME.expected.json beside it")),
+    let subject = vector.subject().map_err(cannot_run)?;
+    let expectation = vector.expectation.as_deref();
+    let Some(expectation) = expectation else {
+        return Err(cannot_run("there is no NAME.expected.json beside it"));
     };
-    let unreadable = |path: &Path, error: &dyn std::fmt::Display| {
-        cannot_run(&format!("{}: {error}", file_name(path)))
-    };
-    let text = fs::read(expectation).map_err(|error| unreadable(expectation, &error))?;
-    let expected = Expectation::read(&text).map_err(|error| unreadable(expectation, &error))?;
+    let expected = read(expectation)?;
+    match subject {
+        Subject::Trace(trace) => run_trace(trace, &expected, expectation),
+        Subject::Declaration(declaration) => ag_ui::run_declaration(&read(declaration)?, &expected),
+        Subject::Stream {
+            events,
+            declaration,
+        } => ag_ui::run_stream(events, &read(declaration)?, &expected),
+    }
+}
+
+fn run_trace(trace: &Path, expected: &[u8], expectation: &Path) -> Result<(), Difference> {
+    let expected = Expectation::read(expected).map_err(|error| unreadable(expectation, &error))?;
     let mut found = verify(trace).map_err(|error| unreadable(trace, &error))?;
     found.retain(|finding| finding.severity() == Severity::Error);
-    compare(&expected, found)
+    let mut by_precision: Vec<&ExpectedFinding> = expected.findings.iter().collect();
+    by_precision.sort_by_key(|finding| std::cmp::Reverse(finding.precision()));
+    let about = format!("{}: {}", expected.rule, expected.description);
+    compare(about, by_precision, ExpectedFinding::is, found)
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, Difference> {
+    fs::read(path).map_err(|error| unreadable(path, &error))
+}
+
+fn unreadable(path: &Path, error: &dyn std::fmt::Display) -> Difference {
+    cannot_run(&format!("{}: {error}", file_name(path)))
 }
 
 fn cannot_run(problem: &str) -> Difference {
@@ -82,12 +102,16 @@ fn verify(path: &Path) -> io::Result<Vec<Finding>> {
     Ok(findings.collect())
 }
 
-fn compare(expected: &Expectation, mut unexpected: Vec<Finding>) -> Result<(), Difference> {
-    let mut by_precision: Vec<&ExpectedFinding> = expected.findings.iter().collect();
-    by_precision.sort_by_key(|finding| std::cmp::Reverse(finding.precision()));
+/// Compares what is expected, the most precise first, with what was found, without order.
+pub(super) fn compare<E: std::fmt::Display>(
+    about: String,
+    expected: Vec<&E>,
+    is: impl Fn(&E, &Finding) -> bool,
+    mut unexpected: Vec<Finding>,
+) -> Result<(), Difference> {
     let mut missing = Vec::new();
-    for finding in by_precision {
-        match unexpected.iter().position(|found| finding.is(found)) {
+    for finding in expected {
+        match unexpected.iter().position(|found| is(finding, found)) {
             Some(index) => drop(unexpected.remove(index)),
             None => missing.push(finding.to_string()),
         }
@@ -96,7 +120,7 @@ fn compare(expected: &Expectation, mut unexpected: Vec<Finding>) -> Result<(), D
         return Ok(());
     }
     Err(Difference::Findings {
-        about: format!("{}: {}", expected.rule, expected.description),
+        about,
         missing,
         unexpected: unexpected.iter().map(shown).collect(),
     })
@@ -119,8 +143,9 @@ mod tests {
         fs::write(&expectation, text).expect("written");
         run_vector(&Vector {
             name: "v".to_owned(),
-            trace: Some(trace_path),
+            lines: Some(trace_path),
             expectation: Some(expectation),
+            ..Vector::default()
         })
     }
 
@@ -171,8 +196,9 @@ mod tests {
         for (trace, expectation) in [(Some("x"), None), (None, Some("x")), (Some("x"), Some("x"))] {
             let vector = Vector {
                 name: "v".to_owned(),
-                trace: trace.map(Into::into),
+                lines: trace.map(Into::into),
                 expectation: expectation.map(Into::into),
+                ..Vector::default()
             };
             let result = run_vector(&vector);
             assert!(

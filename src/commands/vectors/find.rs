@@ -13,17 +13,86 @@ pub(super) struct Suite {
     pub(super) stray: Vec<String>,
 }
 
-/// A trace and what is expected of it. One of the two may not be there.
+/// The files of one vector, of which each may be there or not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Vector {
-    /// Path below the directory, without what the two files' names end in.
+    /// Path below the directory, without what the files' names end in.
     pub(super) name: String,
-    pub(super) trace: Option<PathBuf>,
+    /// `NAME.jsonl`: a trace, or events one a line.
+    pub(super) lines: Option<PathBuf>,
+    /// `NAME.sse`: server-sent events.
+    pub(super) server_sent: Option<PathBuf>,
+    /// `NAME.json`: a declaration of AG-UI.
+    pub(super) document: Option<PathBuf>,
+    /// `NAME.declaration.json`: what events are held against.
+    pub(super) declaration: Option<PathBuf>,
+    /// `NAME.expected.json`.
     pub(super) expectation: Option<PathBuf>,
 }
 
-const TRACE: &str = ".jsonl";
-const EXPECTATION: &str = ".expected.json";
+/// What a vector is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Subject<'v> {
+    /// A trace.
+    Trace(&'v Path),
+    /// A declaration of AG-UI by itself.
+    Declaration(&'v Path),
+    /// A stream of AG-UI events, held against a declaration.
+    Stream {
+        events: &'v Path,
+        declaration: &'v Path,
+    },
+}
+
+impl Vector {
+    /// What the vector is about, as its files tell.
+    ///
+    /// # Errors
+    ///
+    /// Why they tell nothing.
+    pub(super) fn subject(&self) -> Result<Subject<'_>, &'static str> {
+        let [lines, server_sent, document, declaration] = [
+            &self.lines,
+            &self.server_sent,
+            &self.document,
+            &self.declaration,
+        ]
+        .map(Option::as_deref);
+        match (lines, server_sent, document, declaration) {
+            (Some(trace), None, None, None) => Ok(Subject::Trace(trace)),
+            (None, None, Some(document), None) => Ok(Subject::Declaration(document)),
+            (Some(events), None, None, Some(declaration))
+            | (None, Some(events), None, Some(declaration)) => Ok(Subject::Stream {
+                events,
+                declaration,
+            }),
+            (None, None, None, None) => Err("there is no trace NAME.jsonl beside it"),
+            (None, Some(_), None, None) => Err("there is no NAME.declaration.json beside it"),
+            (None, None, None, Some(_)) => Err("there is no NAME.jsonl or NAME.sse beside it"),
+            _ => Err("its files are of more than one vector"),
+        }
+    }
+
+    /// The file of the vector that a name ends in so.
+    fn file(&mut self, end: &str) -> &mut Option<PathBuf> {
+        match end {
+            ".jsonl" => &mut self.lines,
+            ".sse" => &mut self.server_sent,
+            ".declaration.json" => &mut self.declaration,
+            ".expected.json" => &mut self.expectation,
+            _ => &mut self.document,
+        }
+    }
+}
+
+/// What the names of files end in; an end before the ones that it ends in.
+const ENDS: [&str; 5] = [
+    ".jsonl",
+    ".sse",
+    ".declaration.json",
+    ".expected.json",
+    ".json",
+];
 
 impl Suite {
     /// Looks through a directory and those in it; links to directories are not followed.
@@ -42,12 +111,12 @@ impl Suite {
             for path in files {
                 let below = path.strip_prefix(root).unwrap_or(&path);
                 let below = below.to_string_lossy().into_owned();
-                if let Some(name) = below.strip_suffix(TRACE) {
-                    vector(&mut vectors, name).trace = Some(path);
-                } else if let Some(name) = below.strip_suffix(EXPECTATION) {
-                    vector(&mut vectors, name).expectation = Some(path);
-                } else {
-                    stray.push(below);
+                let named = ENDS
+                    .iter()
+                    .find_map(|&end| below.strip_suffix(end).map(|name| (name, end)));
+                match named {
+                    Some((name, end)) => *vector(&mut vectors, name).file(end) = Some(path),
+                    None => stray.push(below),
                 }
             }
         }
@@ -97,6 +166,11 @@ mod tests {
             "a/b/y.expected.json",
             "README.md",
             "a/z.ndjson",
+            "d.json",
+            "d.expected.json",
+            "s.sse",
+            "s.declaration.json",
+            "s.expected.json",
         ] {
             fs::write(root.join(file), "").expect("written");
         }
@@ -104,7 +178,7 @@ mod tests {
         let found: Vec<_> = suite
             .vectors
             .iter()
-            .map(|v| (&*v.name, v.trace.is_some(), v.expectation.is_some()))
+            .map(|v| (&*v.name, v.lines.is_some(), v.expectation.is_some()))
             .collect();
         assert_eq!(
             found,
@@ -112,10 +186,20 @@ mod tests {
                 ("a/alone", true, false),
                 ("a/b/x", true, true),
                 ("a/b/y", false, true),
+                ("d", false, true),
+                ("s", false, true),
                 ("x", true, true)
             ]
         );
         assert_eq!(suite.stray, ["README.md", "a/z.ndjson"]);
+        let subject = |name| {
+            let vector = suite.vectors.iter().find(|v| v.name == name).expect(name);
+            vector.subject()
+        };
+        assert!(matches!(subject("x"), Ok(Subject::Trace(_))));
+        assert!(matches!(subject("d"), Ok(Subject::Declaration(_))));
+        assert!(matches!(subject("s"), Ok(Subject::Stream { .. })));
+        assert!(subject("a/b/y").is_err());
     }
 
     #[test]

@@ -1,9 +1,11 @@
 //! `vectors DIR`: the conformance vectors in a directory and below it.
 //!
-//! A vector is a trace `NAME.jsonl` and, beside it, `NAME.expected.json`, which says what errors a
-//! verifier finds in it. Anything else there counts as a failure: a vector that does not run
-//! because of its name is worse than none.
+//! A vector is a trace `NAME.jsonl`, a declaration of AG-UI `NAME.json`, or a stream of its events
+//! (`NAME.jsonl` or `NAME.sse`) with the `NAME.declaration.json` that it is held against; and beside
+//! it `NAME.expected.json`, which says what is found in it. Anything else there counts as a failure: a
+//! vector that does not run because of its name is worse than none.
 
+mod ag_ui;
 mod compare;
 mod expectation;
 mod find;

@@ -1,0 +1,148 @@
+//! The two protocols side by side: what checks the lines of a source, and what finds them.
+
+use std::path::Path;
+
+use tracecheck::agui::{Capabilities, EventFramer, RunChecker, looks_like_a3};
+use tracecheck::finding::Finding;
+use tracecheck::{Framer, Line, Options, Report, Source, Totals, Verifier};
+
+use crate::commands::document::DocumentFile;
+use crate::config::{Config, Protocol};
+
+/// Checks what a run reads.
+pub(crate) enum Checker {
+    /// A3 traces.
+    A3(Box<Verifier>),
+    /// Streams of AG-UI events.
+    AgUi(Box<RunChecker>),
+}
+
+/// What became of the declaration that AG-UI runs are held against.
+pub(crate) enum Declaration {
+    /// There is nothing to say of it.
+    Usable,
+    /// It declares nothing of AG-UI's, and what A3 declarations do.
+    OfA3 { name: String },
+    /// None was given.
+    Absent,
+    /// It could not be read: its name, and why.
+    Unreadable { name: String, problem: String },
+    /// It is malformed and must not be used.
+    Malformed {
+        name: String,
+        findings: Vec<Finding>,
+    },
+}
+
+impl Checker {
+    /// A checker for the protocol of a run, and what to tell of the declaration.
+    pub(crate) fn new(config: &Config) -> (Checker, Declaration) {
+        let declaration = match &config.protocol {
+            Protocol::A3 => {
+                let verifier = Verifier::new(options(config));
+                return (Checker::A3(Box::new(verifier)), Declaration::Usable);
+            }
+            Protocol::AgUi { declaration } => declaration.as_deref(),
+        };
+        let (capabilities, declaration) = match declaration {
+            Some(path) => read_declaration(path),
+            None => (Capabilities::default(), Declaration::Absent),
+        };
+        let checker = RunChecker::new(&capabilities, config.filter);
+        (Checker::AgUi(Box::new(checker)), declaration)
+    }
+
+    /// Finds the lines of a source that has just been opened.
+    pub(crate) fn lines(&self, max_bytes: usize) -> Lines {
+        match self {
+            Checker::A3(_) => Lines::Records(Framer::new(max_bytes)),
+            Checker::AgUi(_) => Lines::Events(EventFramer::new(max_bytes)),
+        }
+    }
+
+    /// Checks one line of a source.
+    pub(crate) fn check(&mut self, line: Line<'_>, source: &Source, reports: &mut Vec<Report>) {
+        match self {
+            Checker::A3(verifier) => verifier.verify(line, source, reports),
+            Checker::AgUi(checker) => checker.check(line, source, reports),
+        }
+    }
+
+    /// A source has ended.
+    pub(crate) fn end_source(&mut self, source: &Source, reports: &mut Vec<Report>) {
+        match self {
+            Checker::A3(verifier) => verifier.end_source(source, reports),
+            Checker::AgUi(checker) => checker.end_source(source, reports),
+        }
+    }
+
+    /// Everything was read to its end.
+    pub(crate) fn end_all(&mut self, reports: &mut Vec<Report>) {
+        match self {
+            Checker::A3(verifier) => verifier.end_all(reports),
+            Checker::AgUi(checker) => checker.end_all(reports),
+        }
+    }
+
+    /// What has been seen so far.
+    pub(crate) fn totals(&self) -> &Totals {
+        match self {
+            Checker::A3(verifier) => verifier.totals(),
+            Checker::AgUi(checker) => checker.totals(),
+        }
+    }
+}
+
+/// Finds the lines of one source.
+pub(crate) enum Lines {
+    /// Records, one a line.
+    Records(Framer),
+    /// Events in either of their forms.
+    Events(EventFramer),
+}
+
+impl Lines {
+    /// Takes the next bytes of the source and calls `each` with every line that they complete.
+    pub(crate) fn push(&mut self, bytes: &[u8], each: impl FnMut(Line<'_>)) {
+        match self {
+            Lines::Records(framer) => framer.push(bytes, each),
+            Lines::Events(framer) => framer.push(bytes, each),
+        }
+    }
+
+    /// The source has ended: its last line counts without its end.
+    pub(crate) fn finish(&mut self, each: impl FnMut(Line<'_>)) {
+        match self {
+            Lines::Records(framer) => framer.finish(each),
+            Lines::Events(framer) => framer.finish(each),
+        }
+    }
+}
+
+fn options(config: &Config) -> Options {
+    Options {
+        trace_key: config.trace_key.clone(),
+        end_kinds: config.end_kinds.clone(),
+        trace_idle: config.trace_idle,
+        max_traces: config.max_traces,
+        claims: config.claims.clone(),
+        filter: config.filter,
+        trace_ends: config.trace_events,
+        whole_traces: !config.follow,
+    }
+}
+
+fn read_declaration(path: &Path) -> (Capabilities, Declaration) {
+    let name = path.display().to_string();
+    let (capabilities, declaration) = match DocumentFile::read(Some(path)) {
+        Err(problem) => (None, Declaration::Unreadable { name, problem }),
+        Ok(document) => match Capabilities::read(document.named()) {
+            Ok(capabilities) if looks_like_a3(document.named()) => {
+                (Some(capabilities), Declaration::OfA3 { name })
+            }
+            Ok(capabilities) => (Some(capabilities), Declaration::Usable),
+            Err(findings) => (None, Declaration::Malformed { name, findings }),
+        },
+    };
+    (capabilities.unwrap_or_default(), declaration)
+}
