@@ -40,18 +40,24 @@ pub(crate) fn record(
 }
 
 /// Judges whether the beginning of a trace was seen, at its first record with a readable `seq`.
-/// After some trace was given up, any that begins above 1 may be that one.
+/// After some trace was given up, any that begins above 1 may be that one. A placement before that
+/// would be held against records that nobody knows to be missing: where its `seq` is unreadable,
+/// nobody can tell, and it counts as one that begins above 1.
 pub(crate) fn beginning(
     record: &Record<'_>,
     state: &mut TraceState,
     any_evicted: bool,
     drafts: &mut Drafts,
 ) {
-    let Some(seq) = record.seq.filter(|&seq| seq > 1 && !state.begun) else {
-        return;
+    let is_late = match record.seq {
+        Some(seq) => seq > 1,
+        None => matches!(record.body, Body::Bound(_)),
     };
-    if any_evicted || !matches!(record.body, Body::Submitted(_)) {
-        state.begin_partial(seq);
+    if state.begun || !is_late {
+        return;
+    }
+    if state.partial || any_evicted || !matches!(record.body, Body::Submitted(_)) {
+        state.begin_partial(record.seq);
         advisories::partial(state, drafts);
     }
 }

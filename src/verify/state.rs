@@ -125,8 +125,8 @@ pub(crate) struct Pending {
 }
 
 impl TraceState {
-    /// A trace of which nothing before `first_seq` was seen.
-    pub(crate) fn begin_partial(&mut self, first_seq: u64) {
+    /// A trace of which nothing before `first_seq`, where that could be read, was seen.
+    pub(crate) fn begin_partial(&mut self, first_seq: Option<u64>) {
         self.partial = true;
         if self.submission == Submission::None {
             self.submission = Submission::Unknown;
@@ -134,7 +134,9 @@ impl TraceState {
         if self.admission == Admission::None {
             self.admission = Admission::Unknown;
         }
-        self.explanations.begin_after(first_seq.saturating_sub(1));
+        if let Some(seq) = first_seq {
+            self.explanations.begin_after(seq.saturating_sub(1));
+        }
     }
 
     /// What most traces do without; allocated when it is first needed.
