@@ -40,10 +40,11 @@ pub(crate) struct Cli {
 pub(crate) struct RunOptions {
     /// Read these files, directories or globs, or `-` for standard input
     ///
-    /// A directory stands for the *.jsonl and *.ndjson files in it, a quoted glob for the files that
-    /// it matches. Files are read in the order given, those of a directory or glob by name, and one
-    /// that is there twice is read once. Default: standard input. A file that is named like a
-    /// subcommand is given as ./explain.
+    /// A directory stands for the *.jsonl and *.ndjson files in it, also with .gz or .zst behind, a
+    /// quoted glob for the files that it matches. Files are read in the order given, those of a
+    /// directory or glob by name, and one that is there twice is read once. What is compressed with
+    /// gzip or zstd is decompressed, whatever it is called, unless --follow. Default: standard input.
+    /// A file that is named like a subcommand is given as ./explain.
     #[arg(value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
 

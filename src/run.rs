@@ -16,7 +16,7 @@ use crate::emit::{self, Emitter, Terms};
 use crate::exit::Outcome;
 use crate::progress::{Beside, Progress};
 use crate::signals;
-use crate::source::{Block, Expansion, Message, Origin, expand, read_all};
+use crate::source::{Archives, Block, Expansion, Message, Origin, expand, read_all};
 
 /// Messages that wait between the threads; what bounds the memory is the number of blocks.
 const CHANNEL_MESSAGES: usize = 4;
@@ -75,6 +75,7 @@ struct Run<'c> {
     output: Output<'c>,
     outcome: Outcome,
     started: Instant,
+    /// How much was verified, archives decompressed.
     bytes: u64,
     /// Whether what was read is all there is: no source failed, nobody stopped the run.
     is_complete: bool,
@@ -231,7 +232,9 @@ impl<'c> Run<'c> {
         }
         for name in &expansion.empty {
             let name = shown(name);
-            tracing::warn!("{name}: no traces there (*.jsonl, *.ndjson, or what the glob matches)");
+            tracing::warn!(
+                "{name}: no traces there (*.jsonl, *.ndjson, these with .gz or .zst, or what the glob matches)"
+            );
         }
         expansion
             .failures
@@ -245,12 +248,17 @@ impl<'c> Run<'c> {
         sender: SyncSender<Message>,
         receiver: &Receiver<Message>,
     ) -> io::Result<()> {
-        let used = read_all(origins, sender);
+        let archives = match self.config.follow {
+            true => Archives::Refuse,
+            false => Archives::Decompress,
+        };
+        let used = read_all(origins, archives, sender);
         loop {
             match self.next_message(receiver)? {
                 Message::Opened(source) => self.open(source)?,
-                Message::Bytes(block) => {
+                Message::Bytes { block, read } => {
                     self.take(&block)?;
+                    self.output.progress.advance(read);
                     // The reading thread has gone where it needs no more blocks.
                     let _ = used.send(block);
                 }
@@ -316,7 +324,6 @@ impl<'c> Run<'c> {
             output.write_reports();
         });
         self.bytes += block.bytes().len() as u64;
-        self.output.progress.advance(block.bytes().len() as u64);
         self.flush()
     }
 

@@ -234,6 +234,28 @@ fn a_trace_whose_beginning_was_not_seen_is_a_partial_one() {
 }
 
 #[test]
+fn a_placement_whose_seq_is_unreadable_is_held_against_nothing_that_was_not_seen() {
+    let refers = |seq: &str, to: u64| {
+        WAITS
+            .replace("\"seq\":2", &format!("\"seq\":{seq}"))
+            .replace(
+                "\"kind\":\"task.bound\"}",
+                &format!("\"kind\":\"task.bound\",\"seq\":{to}}}"),
+            )
+    };
+    let first = refers("\"7\"", 3);
+    assert!(first.contains("\"seq\":3"), "{first}");
+    assert_eq!(
+        run(["--follow"], &first).assert_status(1).codes(),
+        ["E_STRUCTURE", "W_PARTIAL_TRACE"]
+    );
+    // From the first readable `seq` on it is known what was seen.
+    let trace = format!("{first}{}{}", refers("8", 6), refers("9", 8));
+    let codes = run(["--follow"], &trace).assert_status(1).codes();
+    assert_eq!(codes, ["E_STRUCTURE", "W_PARTIAL_TRACE", "E_EXPLANATION"]);
+}
+
+#[test]
 fn a_reader_that_goes_away_ends_a_following_run_with_2() {
     for arguments in [&["--follow"][..], &["--follow", "--format=text"]] {
         let mut child = command(arguments)

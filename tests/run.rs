@@ -561,6 +561,26 @@ fn the_least_recently_used_trace_is_given_up_where_too_many_are_open() {
 }
 
 #[test]
+fn a_trace_that_may_have_been_given_up_is_not_accused_of_what_was_forgotten() {
+    let admitted = r#"{"trace":"a","seq":1,"kind":"task.admitted","content":{"agent":{"name":"n","namespace":"s"}}}"#;
+    let other = r#"{"trace":"b","seq":1,"kind":"note"}"#;
+    for seq in ["2", "\"2\"", "2.0"] {
+        let bound = format!(
+            r#"{{"trace":"a","seq":{seq},"kind":"task.bound","content":{{"resumed":true,"scheduling":{{"requirements":{{}},"declaration":{{"v":"1","agent":{{"name":"n","namespace":"s"}},"capabilities":[],"clearances":[]}},"recorded_in":{{"kind":"task.bound","seq":1}}}}}}}}"#
+        );
+        let trace = format!("{admitted}\n{other}\n{bound}\n");
+        let arguments = [
+            "--trace-key=/trace",
+            "--max-traces=1",
+            "--ignore=E_STRUCTURE",
+            "-",
+        ];
+        let codes = run(arguments, &trace).assert_status(0).codes();
+        assert_eq!(codes, ["W_PARTIAL_TRACE"], "{seq}");
+    }
+}
+
+#[test]
 fn ends_of_traces_are_told_where_asked() {
     let silent = run(["-"], NO_KIND);
     assert!(silent.events_of("trace").is_empty());

@@ -3,8 +3,8 @@
 //!
 //! Whether the text up to a place is valid JSON so far, and what was read of it, follows from its
 //! bytes alone. So where two events are the same up to the value of a member, byte for byte, a reader
-//! goes on at that value as it did before. Measured on text in small pieces, events are checked half
-//! as fast again.
+//! goes on at that value as it did before. Measured on a stream of text in small pieces (125 bytes an
+//! event), it saves an eighth of the time.
 
 use super::event::{Field, Kind};
 

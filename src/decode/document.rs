@@ -456,6 +456,12 @@ pub(crate) fn quoted(text: &str) -> Cow<'_, str> {
     cut(text, MAX_QUOTED_BYTES)
 }
 
+/// As much of a string as [`quoted`] needs to see: a hostile record quotes its megabytes a thousand
+/// times.
+pub(crate) fn quotable(string: JsonStr<'_>) -> Cow<'_, str> {
+    string.beginning(MAX_QUOTED_BYTES + 1)
+}
+
 /// `text`, or as much of it as fits in `max_bytes` with `…` behind it.
 pub(crate) fn cut(text: &str, max_bytes: usize) -> Cow<'_, str> {
     if text.len() <= max_bytes {

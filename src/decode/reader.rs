@@ -113,6 +113,21 @@ impl<'a> JsonStr<'a> {
         }
     }
 
+    /// Its beginning: all of it, or at least `bytes` bytes.
+    pub(crate) fn beginning(self, bytes: usize) -> Cow<'a, str> {
+        if !self.escaped {
+            return Cow::Borrowed(&self.raw[..self.raw.ceil_char_boundary(bytes)]);
+        }
+        let mut beginning = String::new();
+        for c in scan::chars(self.raw) {
+            if beginning.len() >= bytes {
+                break;
+            }
+            beginning.push(c);
+        }
+        Cow::Owned(beginning)
+    }
+
     /// The string, where it is written without escapes.
     #[must_use]
     pub fn plain(self) -> Option<&'a str> {
@@ -136,7 +151,7 @@ impl PartialEq<str> for JsonStr<'_> {
     #[inline]
     fn eq(&self, other: &str) -> bool {
         if self.escaped {
-            self.decode() == other
+            scan::spells(self.raw, other)
         } else {
             self.raw == other
         }
@@ -146,8 +161,11 @@ impl PartialEq<str> for JsonStr<'_> {
 impl PartialEq for JsonStr<'_> {
     #[inline]
     fn eq(&self, other: &Self) -> bool {
-        if self.escaped || other.escaped {
-            return self.decode() == other.decode();
+        match (self.plain(), other.plain()) {
+            (Some(_), Some(_)) => {}
+            (Some(text), None) => return *other == *text,
+            (None, Some(text)) => return *self == *text,
+            (None, None) => return scan::chars(self.raw).eq(scan::chars(other.raw)),
         }
         // Names in a list are mostly of a kind and differ at their ends.
         let (left, right) = (self.raw.as_bytes(), other.raw.as_bytes());

@@ -132,6 +132,42 @@ pub(super) fn unescape(raw: &str) -> String {
     out
 }
 
+/// Whether `raw` spells `text`. It is read no further than to where the two differ: names of
+/// megabytes are compared with thousands of others.
+pub(super) fn spells(raw: &str, text: &str) -> bool {
+    let (mut raw, mut text) = (raw.as_bytes(), text.as_bytes());
+    loop {
+        let window = &raw[..raw.len().min(text.len())];
+        let plain = memchr::memchr(b'\\', window).unwrap_or(window.len());
+        if raw[..plain] != text[..plain] {
+            return false;
+        }
+        (raw, text) = (&raw[plain..], &text[plain..]);
+        if raw.first() != Some(&b'\\') {
+            return raw.is_empty() && text.is_empty();
+        }
+        let (c, length) = unescape_one(raw);
+        let Some(rest) = text.strip_prefix(c.encode_utf8(&mut [0; 4]).as_bytes()) else {
+            return false;
+        };
+        (raw, text) = (&raw[length..], rest);
+    }
+}
+
+/// The characters that `raw` spells; `raw` has been through [`string_end`].
+pub(super) fn chars(raw: &str) -> impl Iterator<Item = char> {
+    let mut rest = raw;
+    std::iter::from_fn(move || {
+        let first = rest.chars().next()?;
+        let (c, length) = match first {
+            '\\' => unescape_one(rest.as_bytes()),
+            plain => (plain, plain.len_utf8()),
+        };
+        rest = &rest[length..];
+        Some(c)
+    })
+}
+
 /// The character of the valid escape that `bytes` begins with, and the escape's length.
 fn unescape_one(bytes: &[u8]) -> (char, usize) {
     let simple = match bytes[1] {
@@ -241,5 +277,39 @@ mod tests {
         assert_eq!(unescape(r#"a\"\\\/\b\f\n\r\tz"#), "a\"\\/\u{8}\u{c}\n\r\tz");
         assert_eq!(unescape(r"\u00e9\uD83D\uDE00\u0000"), "é😀\0");
         assert_eq!(unescape("plain é"), "plain é");
+    }
+
+    #[test]
+    fn what_is_spelt_is_told_without_undoing_it() {
+        let raws = [
+            "",
+            "a",
+            "ab",
+            "b",
+            r"\u0061",
+            r"\u0061b",
+            r"a\u0062",
+            r"\n",
+            r"\u000a",
+            r"\\",
+            r"\\n",
+            "é",
+            r"\u00e9",
+            r"\u00E9a",
+            "😀",
+            r"\uD83D\uDE00",
+            r"\ud83d\ude00a",
+            "😀a",
+            r"\u0000",
+        ];
+        for left in raws {
+            assert_eq!(chars(left).collect::<String>(), unescape(left));
+            for right in raws {
+                let text = unescape(right);
+                let expected = unescape(left) == text;
+                assert_eq!(spells(left, &text), expected, "{left} {right}");
+                assert_eq!(chars(left).eq(chars(right)), expected, "{left} {right}");
+            }
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::agent::{AGENT, Agent};
 use super::requirements::{Capability, capability, names};
 use super::{Predicate, PredicateKind, VERSION, clearance, latency_class, plain, schema_version};
-use crate::decode::document::{Document, List, Member, Need, Reading, quoted};
+use crate::decode::document::{Document, List, Member, Need, Reading, quotable, quoted};
 use crate::decode::reader::{JsonStr, Read};
 use crate::pointer::Path;
 
@@ -144,15 +144,18 @@ impl<'a> Declaration<'a> {
     /// Versions of the capability in question, or else every capability.
     fn capabilities_held(&self, name: &str) -> String {
         let all = || self.capabilities.value().into_iter().flat_map(List::values);
-        let same = all().filter(|(n, _)| *n == *name);
-        let versions: Vec<_> = same.map(|(_, version)| version.to_string()).collect();
-        if !versions.is_empty() {
-            return format!("the declaration has it at version {}", listed(&versions));
+        let same = || all().filter(|(n, _)| *n == *name);
+        let count = same().count();
+        if count > 0 {
+            let versions = same().map(|(_, version)| version.to_string());
+            let versions = first_listed(versions, count);
+            return format!("the declaration has it at version {versions}");
         }
-        let names = all().map(|(n, v)| format!("{}/{v}", n.decode()));
+        let names = all().map(|&(n, v)| format!("{}/{v}", quotable(n)));
+        let count = self.capabilities.value().map_or(0, |l| l.entries.len());
         format!(
             "the declaration's `capabilities`: {}",
-            first_listed(names, all().count())
+            first_listed(names, count)
         )
     }
 }
@@ -161,7 +164,7 @@ fn list_held(member: &str, reading: &Reading<List<JsonStr<'_>>>) -> String {
     let Reading::Value(list) = reading else {
         return format!("the declaration has no `{member}`");
     };
-    let held = list.values().map(|held| held.decode());
+    let held = list.values().map(|&held| quotable(held));
     format!(
         "the declaration's `{member}`: {}",
         first_listed(held, list.entries.len())
@@ -172,7 +175,7 @@ fn value_held(member: &str, value: Option<JsonStr<'_>>) -> String {
     match value {
         Some(value) => format!(
             "the declaration's `{member}` is `{}`",
-            quoted(&value.decode())
+            quoted(&quotable(value))
         ),
         None => format!("the declaration has no `{member}`"),
     }

@@ -30,21 +30,30 @@ impl Block {
 
     /// Reads once from `source`; what was in the block before is gone.
     pub(crate) fn fill(&mut self, source: &mut impl Read) -> io::Result<usize> {
-        let room = &mut self.storage[self.start..self.start + BLOCK_BYTES];
-        self.filled = 0;
+        self.refill(self.filled, source)
+    }
+
+    /// Drops the first `used` bytes and reads once behind the rest, which must not fill the block.
+    pub(super) fn refill(&mut self, used: usize, source: &mut impl Read) -> io::Result<usize> {
+        let filled = self.start..self.start + self.filled;
+        self.storage
+            .copy_within(filled.start + used..filled.end, self.start);
+        self.filled -= used;
+        let room = &mut self.storage[self.start + self.filled..self.start + BLOCK_BYTES];
+        debug_assert!(!room.is_empty());
         loop {
             match source.read(room) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
                 Ok(length) => {
-                    self.filled = length;
+                    self.filled += length;
                     return Ok(length);
                 }
             }
         }
     }
 
-    /// What was read last.
+    /// What was read and not dropped.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.storage[self.start..self.start + self.filled]
     }
@@ -63,5 +72,15 @@ mod tests {
         assert_eq!(block.bytes().as_ptr().align_offset(PAGE_BYTES), 0);
         assert_eq!(block.fill(&mut source).unwrap(), 0);
         assert_eq!(block.bytes(), b"");
+    }
+
+    #[test]
+    fn keeps_what_was_not_used() {
+        let mut block = Block::new();
+        block.fill(&mut &b"abc"[..]).unwrap();
+        assert_eq!(block.refill(2, &mut &b"def"[..]).unwrap(), 3);
+        assert_eq!(block.bytes(), b"cdef");
+        assert_eq!(block.refill(0, &mut &b""[..]).unwrap(), 0);
+        assert_eq!(block.bytes(), b"cdef");
     }
 }

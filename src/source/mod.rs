@@ -1,14 +1,18 @@
 //! Where bytes come from: the only place that reads the world.
 //!
 //! One thread reads the sources one after the other and sends what it reads through a bounded
-//! channel, so that reading and verifying overlap and a slow pipe can be interrupted.
+//! channel, so that reading and verifying overlap and a slow pipe can be interrupted. Archives are
+//! decompressed on that thread.
 
+mod archive;
 mod block;
+mod content;
 mod identity;
 mod paths;
 mod reader;
 
 pub(crate) use block::Block;
+pub(crate) use content::Archives;
 pub(crate) use paths::{Expansion, expand};
 pub(crate) use reader::{Message, read_all};
 

@@ -49,7 +49,7 @@ fn is_glob(path: &Path) -> bool {
 }
 
 impl Expansion {
-    /// The `*.jsonl` and `*.ndjson` files of a directory.
+    /// The `*.jsonl` and `*.ndjson` files of a directory, and archives of such.
     fn directory(&mut self, path: &Path) -> Vec<Origin> {
         let entries = fs::read_dir(path).and_then(|entries| entries.collect::<Result<Vec<_>, _>>());
         match entries {
@@ -132,9 +132,16 @@ fn not_utf_8(glob: &str) -> Vec<PathBuf> {
     paths
 }
 
+/// Whether the file is called like a trace, or like an archive of one. What it holds is seen when it
+/// is read.
 fn is_trace(path: &Path) -> bool {
-    path.extension()
-        .is_some_and(|extension| extension == "jsonl" || extension == "ndjson")
+    let is_one_of = |path: &Path, extensions: [&str; 2]| {
+        path.extension()
+            .is_some_and(|extension| extensions.iter().any(|one| extension == *one))
+    };
+    let is_archive = is_one_of(path, ["gz", "zst"]);
+    let name = path.file_stem().filter(|_| is_archive).map(Path::new);
+    is_one_of(name.unwrap_or(path), ["jsonl", "ndjson"])
 }
 
 #[cfg(test)]
@@ -184,6 +191,30 @@ mod tests {
             (String::new(), 2, 0)
         );
         assert_eq!(expand(&[input("a[")]), (String::new(), 0, 1));
+    }
+
+    #[test]
+    fn a_directory_has_archives_of_traces_too() {
+        for name in [
+            "a.jsonl",
+            "a.ndjson",
+            "a.jsonl.gz",
+            "a.ndjson.zst",
+            "a.b.jsonl.zst",
+        ] {
+            assert!(is_trace(Path::new(name)), "{name}");
+        }
+        for name in [
+            "a.gz",
+            "a.tar.gz",
+            "a.jsonl.bz2",
+            "a.jsonl.gz.zst",
+            "jsonl.gz",
+            "a.gz.jsonlx",
+            ".jsonl",
+        ] {
+            assert!(!is_trace(Path::new(name)), "{name}");
+        }
     }
 
     #[test]

@@ -12,6 +12,7 @@ use tracecheck::Source;
 
 use super::Origin;
 use super::block::Block;
+use super::content::{Archives, Content};
 use super::identity::identity;
 
 /// Blocks that are read ahead of the verifier, which has one more in hand.
@@ -22,8 +23,12 @@ const BLOCKS_AHEAD: usize = 2;
 pub(crate) enum Message {
     /// A source was opened; what follows is its content.
     Opened(Source),
-    /// The next bytes of the source.
-    Bytes(Block),
+    /// The next bytes of the source, decompressed if it is an archive.
+    Bytes {
+        block: Block,
+        /// How many bytes had to be read for them.
+        read: u64,
+    },
     /// The source ended in good order.
     Ended,
     /// The source could not be opened, or not be read any further.
@@ -35,7 +40,11 @@ pub(crate) enum Message {
 }
 
 /// Starts reading the sources in their order. Gives the way back for blocks that were used.
-pub(crate) fn read_all(origins: Vec<Origin>, messages: SyncSender<Message>) -> Sender<Block> {
+pub(crate) fn read_all(
+    origins: Vec<Origin>,
+    archives: Archives,
+    messages: SyncSender<Message>,
+) -> Sender<Block> {
     let (used, empty) = channel();
     let back = used.clone();
     (0..=BLOCKS_AHEAD).for_each(|_| used.send(Block::new()).expect("the receiver is right here"));
@@ -43,6 +52,7 @@ pub(crate) fn read_all(origins: Vec<Origin>, messages: SyncSender<Message>) -> S
         .name("reader".to_owned())
         .spawn(move || {
             let reader = Reader {
+                archives,
                 messages,
                 empty,
                 used: back,
@@ -56,6 +66,7 @@ pub(crate) fn read_all(origins: Vec<Origin>, messages: SyncSender<Message>) -> S
 }
 
 struct Reader {
+    archives: Archives,
     messages: SyncSender<Message>,
     empty: Receiver<Block>,
     used: Sender<Block>,
@@ -67,7 +78,7 @@ struct Unheard;
 impl Reader {
     fn read(&self, origin: &Origin) -> Result<(), Unheard> {
         let name = origin.name();
-        let (mut file, metadata) = match open(origin) {
+        let (file, metadata) = match open(origin) {
             Ok(opened) => opened,
             Err(error) => {
                 return self.send(Message::Failed {
@@ -81,11 +92,13 @@ impl Reader {
             name: Arc::from(&*name),
             origin,
         }))?;
+        let mut content = Content::new(file, self.archives);
         loop {
             let mut block = self.empty.recv().map_err(|_| Unheard)?;
-            let message = match block.fill(&mut file) {
+            let message = match content.fill(&mut block) {
                 Ok(length) if length > 0 => {
-                    self.send(Message::Bytes(block))?;
+                    let read = content.newly_read();
+                    self.send(Message::Bytes { block, read })?;
                     continue;
                 }
                 Ok(_) => Message::Ended,

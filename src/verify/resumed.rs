@@ -111,6 +111,8 @@ fn judge_seq(referred: u64, record: &ResumedRecord<'_>, state: &TraceState, draf
     let set = match state.explanations.find(referred) {
         Lookup::Unknown => return,
         Lookup::NotFound if state.explained_without_seq => return,
+        // Nobody knows yet from which `seq` on the trace was seen.
+        Lookup::NotFound if state.partial && !state.begun => return,
         Lookup::NotFound => {
             let message = format!(
                 "`recorded_in.seq` is {referred}, and no earlier placement with a full explanation has \

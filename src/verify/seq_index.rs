@@ -72,7 +72,7 @@ pub(crate) enum Lookup {
 impl SeqIndex {
     /// Makes every `seq` up to `seq` unknown unless it is added: the trace's beginning was not seen.
     pub(crate) fn begin_after(&mut self, seq: u64) {
-        self.more().raise_floor(seq);
+        self.more().floor = Some(seq);
     }
 
     /// Adds a placement. Returns whether the index had to forget something.

@@ -12,6 +12,10 @@ pub(crate) fn judge(seq: u64, state: &mut TraceState, drafts: &mut Drafts) {
     let at = Path::ROOT.name("seq");
     if !state.begun {
         state.begun = true;
+        if state.partial {
+            // From here on it is known what was seen.
+            state.explanations.begin_after(seq.saturating_sub(1));
+        }
         state.greatest_seq = seq;
         return;
     }

@@ -240,3 +240,65 @@ fn long_lists_are_judged_in_time() {
         started.elapsed()
     );
 }
+
+/// Records in which something long and written with escapes is held against very many others, or
+/// is quoted in very many findings.
+#[test]
+fn a_long_name_with_escapes_is_compared_in_time() {
+    const LONG: usize = 1 << 20;
+    let list = |entry: &str, count: usize| format!("[{}]", vec![entry; count].join(","));
+    let name = format!("\\u0061{}", "a".repeat(LONG));
+    let escapes = format!("a.{}", "\\u0061".repeat(LONG / 20));
+    let thousand = (0..1000).map(|n| format!("\"a.c{n}\"")).collect::<Vec<_>>();
+    let bound = |name: &str, clearances: &str, requirements: &str, members: &str| {
+        format!(
+            r#"{{"seq":1,"kind":"task.bound","content":{{"scheduling":{{"requirements":{requirements},
+            "declaration":{{"v":"1","agent":{{"name":"{name}","namespace":"s"}},"capabilities":[],
+            "clearances":{clearances}}},{members}}}}}}}"#
+        )
+        .replace('\n', " ")
+    };
+    let explained = |failed: &str, scores: &str| {
+        format!(
+            r#""candidates":[],"filters_passed":[],"filters_failed":{failed},"scores":{{{scores}}}"#
+        )
+    };
+    let other = r#"{"candidate":"b","predicate":"x"}"#;
+    let tool = format!(r#"{{"tools":["{name}"]}}"#);
+    let same_tool = format!(r#"{{"candidate":"b","predicate":"tool:{name}"}},{other}"#);
+    let started = Instant::now();
+    for line in [
+        bound(&name, "[]", "{}", &explained(&list(other, 50_000), "")),
+        bound(
+            &name,
+            "[]",
+            "{}",
+            &explained("[]", &vec![r#""b":0"#; 50_000].join(",")),
+        ),
+        bound(
+            &name,
+            "[]",
+            &format!(r#"{{"exclude":{}}}"#, list("\"b\"", 50_000)),
+            &explained("[]", ""),
+        ),
+        bound(
+            "n",
+            "[]",
+            &tool,
+            &explained(&list(other, 50_000).replacen(other, &same_tool, 1), ""),
+        ),
+        bound(
+            "n",
+            &list(&format!("\"{escapes}\""), 10),
+            &format!(r#"{{"clearances":[{}]}}"#, thousand.join(",")),
+            &explained("[]", ""),
+        ),
+    ] {
+        assert!(!Verifier::default().push(line.as_bytes()).is_empty());
+    }
+    assert!(
+        started.elapsed() < Duration::from_secs(30),
+        "{:?}",
+        started.elapsed()
+    );
+}
