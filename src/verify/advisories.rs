@@ -2,6 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
+use foldhash::fast::RandomState;
+
 use super::consistency::difference;
 use super::drafts::Drafts;
 use super::placement::scheduling_path;
@@ -96,34 +98,53 @@ fn fits_in_order(
     chosen_listed && all_listed && are_disjoint(failed, scores)
 }
 
-/// Whether no name is in both lists; `false` also where that is not cheap to tell.
+/// Comparisons of names one by one that cost no more than any other way to compare two lists.
+const FEW_COMPARISONS: usize = 256;
+
+/// Whether no name is in both lists. `false` also where a name is written with escapes and the
+/// lists are long: it takes decoding to tell.
 fn are_disjoint(left: &[JsonStr<'_>], right: &[JsonStr<'_>]) -> bool {
+    if left.len() * right.len() <= FEW_COMPARISONS {
+        return !right.iter().any(|name| left.contains(name));
+    }
+    let plain = |names: &[JsonStr<'_>]| names.iter().all(|name| name.plain().is_some());
+    if !plain(left) || !plain(right) {
+        return false;
+    }
+    are_disjoint_by_filter(left, right).unwrap_or_else(|| {
+        let left: HashSet<_, RandomState> = left.iter().filter_map(|name| name.plain()).collect();
+        !right
+            .iter()
+            .filter_map(|name| name.plain())
+            .any(|name| left.contains(name))
+    })
+}
+
+/// The same for names without escapes; `None` where too many may be in both to look each up.
+fn are_disjoint_by_filter(left: &[JsonStr<'_>], right: &[JsonStr<'_>]) -> Option<bool> {
     /// Bits of the filter: for a thousand names, one in sixty others is taken for one of them.
     const BITS: usize = 1 << 16;
-    /// How many of those are looked for in the list before the table is the cheaper way. It also
-    /// bounds what a trace can make of names that all fall on one bit.
-    const MAX_LOOKS: usize = 64;
+    /// Comparisons for each name that looking those up may cost before a table is the cheaper way.
+    /// It also bounds what a trace can make of names that all fall on one bit.
+    const COMPARISONS_A_NAME: usize = 4;
 
+    let bit = |name: &JsonStr<'_>| name.plain().map_or(0, mix) % BITS;
     let mut filter = [0_u64; BITS / 64];
-    for name in left {
-        let Some(name) = name.plain() else {
-            return false;
-        };
-        let bit = mix(name) % BITS;
+    for bit in left.iter().map(bit) {
         filter[bit / 64] |= 1 << (bit % 64);
     }
-    let mut looks = 0;
-    right.iter().all(|name| {
-        let Some(text) = name.plain() else {
-            return false;
-        };
-        let bit = mix(text) % BITS;
+    let mut comparisons = COMPARISONS_A_NAME * (left.len() + right.len());
+    for name in right {
+        let bit = bit(name);
         if filter[bit / 64] >> (bit % 64) & 1 == 0 {
-            return true;
+            continue;
         }
-        looks += 1;
-        looks <= MAX_LOOKS && !left.contains(name)
-    })
+        comparisons = comparisons.checked_sub(left.len())?;
+        if left.contains(name) {
+            return Some(false);
+        }
+    }
+    Some(true)
 }
 
 /// A number in which the beginning, the end and the length of a name take part.
@@ -373,6 +394,7 @@ fn partial_trace(state: &mut TraceState, message: &str, detail: &str, drafts: &m
 
 #[cfg(test)]
 mod tests {
+    use super::{JsonStr, are_disjoint};
     use crate::{Code, Verifier};
 
     /// What the advisory of that code says, with its line and pointer, wherever it is found.
@@ -406,6 +428,43 @@ mod tests {
             r#"{{"scheduling":{{"requirements":{{"tools":["t"]}},"declaration":{{"v":"1.0","agent":{{"name":"n","namespace":"s"}},"capabilities":[],"clearances":[],"tools":["t"]}},"candidates":{candidates},"filters_passed":["tool:t"],"filters_failed":{failed},"scores":{scores}}}}}"#
         );
         record(1, "task.bound", &content)
+    }
+
+    #[test]
+    fn lists_of_every_length_are_told_apart() {
+        let names = |from: usize, count: usize| -> Vec<String> {
+            (from..from + count)
+                .map(|n| format!("agent-{n:05}"))
+                .collect()
+        };
+        for (left, right) in [
+            (0, 0),
+            (1, 1),
+            (3, 5),
+            (16, 16),
+            (17, 16),
+            (400, 600),
+            (4000, 6000),
+        ] {
+            let (left_names, right_names) = (names(0, left), names(left, right));
+            let left: Vec<_> = left_names.iter().map(|name| JsonStr::of(name)).collect();
+            let mut right: Vec<_> = right_names.iter().map(|name| JsonStr::of(name)).collect();
+            assert!(
+                are_disjoint(&left, &right),
+                "{} and {}",
+                left.len(),
+                right.len()
+            );
+            if let (Some(&shared), Some(last)) = (left.last(), right.last_mut()) {
+                *last = shared;
+                assert!(
+                    !are_disjoint(&left, &right),
+                    "{} and {}",
+                    left.len(),
+                    right.len()
+                );
+            }
+        }
     }
 
     #[test]
