@@ -30,6 +30,39 @@ pub struct Line<'a> {
     pub too_long: bool,
 }
 
+/// Where a source is to be read from, and what it takes to go on there as if it had been read up to
+/// there just now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Position {
+    /// 1-based number of the line that comes next.
+    pub line: u64,
+    /// Offset of its first byte in the source.
+    pub offset: u64,
+    /// How much of that line was passed over, where it is over-long and was handed out already; 0
+    /// otherwise.
+    pub passed: u64,
+    /// Whether the source holds server-sent events; see
+    /// [`EventFramer`](crate::agui::EventFramer).
+    pub server_sent: bool,
+}
+
+impl Position {
+    /// The beginning of a source.
+    pub const START: Position = Position {
+        line: 1,
+        offset: 0,
+        passed: 0,
+        server_sent: false,
+    };
+
+    /// Offset of the first byte that is still needed.
+    #[must_use]
+    pub fn read_from(&self) -> u64 {
+        self.offset + self.passed
+    }
+}
+
 pub(crate) const BOM: &[u8] = b"\xEF\xBB\xBF";
 
 /// A whole text without the one BOM that it may begin with.

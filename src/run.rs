@@ -1,11 +1,13 @@
-//! A run: sources in, findings out, one thread that reads and one that verifies and writes.
+//! A run: sources in, findings out. Whatever reads sends [messages](Message) through one channel;
+//! here they are verified and what is found is written.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::io;
 use std::mem;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Instant, SystemTime};
 
+use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tracecheck::event::{SourceState, Summary};
 use tracecheck::{Report, Severity, Source, Totals};
 
@@ -16,13 +18,10 @@ use crate::emit::{self, Emitter, Terms};
 use crate::exit::Outcome;
 use crate::progress::{Beside, Progress};
 use crate::signals;
-use crate::source::{Archives, Block, Expansion, Message, Origin, expand, read_all};
+use crate::source::{Archives, Expansion, Message, Opened, Origin, SourceId, expand, read_all};
 
 /// Messages that wait between the threads; what bounds the memory is the number of blocks.
 const CHANNEL_MESSAGES: usize = 4;
-
-/// How often idle traces are looked for while nothing comes.
-const IDLE_CHECK: Duration = Duration::from_millis(250);
 
 /// Longest name of a source in a diagnostic; no path can be longer.
 const MAX_NAME_CHARS: usize = 4096;
@@ -32,8 +31,8 @@ pub(crate) fn run(config: &Config) -> Outcome {
     tracing::debug!("{}", visible(&format!("{config:?}"), usize::MAX));
     let expansion = expand(&config.inputs);
     let progress = Progress::new(config.progress, total_bytes(&expansion.origins));
-    let (sender, receiver) = sync_channel(CHANNEL_MESSAGES);
-    if let Err(error) = signals::listen(sender.clone()) {
+    let (sender, mut receiver) = channel(CHANNEL_MESSAGES);
+    if let Err(error) = signals::listen(sender.clone(), config.follow) {
         tracing::warn!("signals will end the run at once: {error}");
     }
     let (checker, declaration) = Checker::new(config);
@@ -43,7 +42,7 @@ pub(crate) fn run(config: &Config) -> Outcome {
         run.announce(&expansion)?;
         let nothing_read = expansion.origins.is_empty() && expansion.failures.is_empty();
         run.outcome.nothing_read = nothing_read;
-        run.take_all(expansion.origins, sender, &receiver)?;
+        run.take_all(expansion.origins, sender, &mut receiver)?;
         run.finish()
     });
     progress.finish();
@@ -79,19 +78,18 @@ struct Run<'c> {
     bytes: u64,
     /// Whether what was read is all there is: no source failed, nobody stopped the run.
     is_complete: bool,
-    /// The source that is being read.
-    current: Option<Current>,
+    /// The sources that are being read.
+    open: HashMap<SourceId, OpenSource>,
 }
 
-struct Current {
+struct OpenSource {
     source: Source,
     lines: Lines,
-    /// What the run had come to when the source was opened.
-    before: Tally,
+    tally: Tally,
 }
 
 /// What can be counted of a run, or of a part of it.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Tally {
     bytes: u64,
     records: u64,
@@ -111,15 +109,13 @@ impl Tally {
         }
     }
 
-    /// What has come since `before`.
-    fn since(self, before: Tally) -> Tally {
-        Tally {
-            bytes: self.bytes - before.bytes,
-            records: self.records - before.records,
-            placements: self.placements - before.placements,
-            errors: self.errors - before.errors,
-            warnings: self.warnings - before.warnings,
-        }
+    /// Adds what came between two tallies of a whole.
+    fn add_between(&mut self, before: Tally, after: Tally) {
+        self.bytes += after.bytes - before.bytes;
+        self.records += after.records - before.records;
+        self.placements += after.placements - before.placements;
+        self.errors += after.errors - before.errors;
+        self.warnings += after.warnings - before.warnings;
     }
 }
 
@@ -191,7 +187,7 @@ impl<'c> Run<'c> {
             started: Instant::now(),
             bytes: 0,
             is_complete: true,
-            current: None,
+            open: HashMap::new(),
         }
     }
 
@@ -239,37 +235,40 @@ impl<'c> Run<'c> {
         expansion
             .failures
             .iter()
-            .try_for_each(|(name, error)| self.fail(name, error))
+            .try_for_each(|(name, error)| self.fail(None, name, error))
     }
 
     fn take_all(
         &mut self,
         origins: Vec<Origin>,
-        sender: SyncSender<Message>,
-        receiver: &Receiver<Message>,
+        sender: Sender<Message>,
+        receiver: &mut Receiver<Message>,
     ) -> io::Result<()> {
         let archives = match self.config.follow {
             true => Archives::Refuse,
             false => Archives::Decompress,
         };
-        let used = read_all(origins, archives, sender);
+        read_all(origins, archives, sender);
         loop {
-            match self.next_message(receiver)? {
-                Message::Opened(source) => self.open(source)?,
-                Message::Bytes { block, read } => {
-                    self.take(&block)?;
+            let message = receiver.blocking_recv().unwrap_or(Message::Done);
+            match message {
+                Message::Opened(opened) => self.open(*opened)?,
+                Message::Bytes {
+                    id, chunk, read, ..
+                } => {
+                    self.take(id, chunk.bytes())?;
                     self.output.progress.advance(read);
-                    // The reading thread has gone where it needs no more blocks.
-                    let _ = used.send(block);
                 }
-                Message::Ended => self.end_source()?,
-                Message::Failed { name, error } => self.fail(&name, &error)?,
+                Message::Ended { id, state, message } => self.end_source(id, state, &message)?,
+                Message::Failed {
+                    id, name, error, ..
+                } => self.fail(id, &name, &error)?,
+                Message::Tick => self.tick()?,
                 Message::Done => return Ok(()),
                 Message::Stop => {
                     self.say(|| tracing::info!("stopping at a signal"));
-                    if let Some(current) = &self.current {
-                        let tally = self.tally().since(current.before);
-                        let name = shown(&current.source.name);
+                    for open in self.open.values() {
+                        let (name, tally) = (shown(&open.source.name), open.tally);
                         self.say(|| tracing::info!("{name}: read up to the signal: {tally}"));
                     }
                     self.is_complete = false;
@@ -279,74 +278,64 @@ impl<'c> Run<'c> {
         }
     }
 
-    /// Waits for the next message, ending idle traces meanwhile.
-    fn next_message(&mut self, receiver: &Receiver<Message>) -> io::Result<Message> {
-        let gone = "the signals' thread never drops its end";
-        if self.config.trace_idle.is_none() || !self.config.follow {
-            return Ok(receiver.recv().unwrap_or(Message::Done));
+    /// Ends idle traces.
+    fn tick(&mut self) -> io::Result<()> {
+        if let Checker::A3(verifier) = &mut self.checker {
+            verifier.set_time(self.started.elapsed(), &mut self.output.reports);
         }
-        loop {
-            let message = receiver.recv_timeout(IDLE_CHECK);
-            if let Checker::A3(verifier) = &mut self.checker {
-                verifier.set_time(self.started.elapsed(), &mut self.output.reports);
-            }
-            self.output.write_reports();
-            match message {
-                Ok(message) => return Ok(message),
-                Err(RecvTimeoutError::Timeout) => self.flush()?,
-                Err(RecvTimeoutError::Disconnected) => unreachable!("{gone}"),
-            }
-        }
+        self.output.write_reports();
+        self.flush()
     }
 
-    fn open(&mut self, source: Source) -> io::Result<()> {
+    fn open(&mut self, opened: Opened) -> io::Result<()> {
+        let Opened { id, source, .. } = opened;
         self.output
             .emitter
             .source_state(SourceState::Opened, &source.name, "reading")?;
         self.say(|| tracing::info!("{}: opened", shown(&source.name)));
-        self.current = Some(Current {
+        let open = OpenSource {
             source,
             lines: self.checker.lines(self.config.max_record_bytes),
-            before: self.tally(),
-        });
+            tally: Tally::default(),
+        };
+        self.open.insert(id, open);
         self.flush()
     }
 
     /// Verifies what the source gave, and writes every finding before anything else is read.
-    fn take(&mut self, block: &Block) -> io::Result<()> {
-        let current = self
-            .current
-            .as_mut()
-            .expect("bytes come from an open source");
+    fn take(&mut self, id: SourceId, bytes: &[u8]) -> io::Result<()> {
+        let before = self.tally();
+        let open = self
+            .open
+            .get_mut(&id)
+            .expect("bytes come from open sources");
         let (checker, output) = (&mut self.checker, &mut self.output);
-        current.lines.push(block.bytes(), |line| {
-            checker.check(line, &current.source, &mut output.reports);
+        open.lines.push(bytes, |line| {
+            checker.check(line, &open.source, &mut output.reports);
             output.write_reports();
         });
-        self.bytes += block.bytes().len() as u64;
+        self.bytes += bytes.len() as u64;
+        let after = Tally::new(self.bytes, self.checker.totals());
+        open.tally.add_between(before, after);
         self.flush()
     }
 
-    fn end_source(&mut self) -> io::Result<()> {
-        let Some(mut current) = self.current.take() else {
-            return Ok(());
-        };
+    fn end_source(&mut self, id: SourceId, state: SourceState, message: &str) -> io::Result<()> {
+        let before = self.tally();
+        let mut open = self.open.remove(&id).expect("only open sources end");
         let (checker, output) = (&mut self.checker, &mut self.output);
-        current.lines.finish(|line| {
-            checker.check(line, &current.source, &mut output.reports);
+        open.lines.finish(|line| {
+            checker.check(line, &open.source, &mut output.reports);
             output.write_reports();
         });
-        checker.end_source(&current.source, &mut output.reports);
+        checker.end_source(&open.source, &mut output.reports);
         output.write_reports();
         output.result()?;
-        output.emitter.source_state(
-            SourceState::Closed,
-            &current.source.name,
-            "read to its end",
-        )?;
-        let tally = self.tally().since(current.before);
-        let name = shown(&current.source.name);
-        self.say(|| tracing::info!("{name}: read to its end: {tally}"));
+        let name = &*open.source.name;
+        output.emitter.source_state(state, name, message)?;
+        open.tally.add_between(before, self.tally());
+        let (name, tally) = (shown(name), open.tally);
+        self.say(|| tracing::info!("{name}: {message}: {tally}"));
         self.flush()
     }
 
@@ -361,13 +350,13 @@ impl<'c> Run<'c> {
     }
 
     /// A source could not be opened or read. What was read of it stands; the others go on.
-    fn fail(&mut self, name: &str, error: &str) -> io::Result<()> {
+    fn fail(&mut self, id: Option<SourceId>, name: &str, error: &str) -> io::Result<()> {
         self.outcome.source_errors += 1;
         self.is_complete = false;
         let name_shown = shown(name);
-        let message = match self.current.take() {
-            Some(current) => {
-                let tally = self.tally().since(current.before);
+        let message = match id.and_then(|id| self.open.remove(&id)) {
+            Some(open) => {
+                let tally = open.tally;
                 self.say(|| tracing::info!("{name_shown}: read in part: {tally}"));
                 format!("cannot read any further: {error}")
             }

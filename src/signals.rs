@@ -2,18 +2,22 @@
 
 use std::io;
 use std::process;
-use std::sync::mpsc::SyncSender;
 use std::thread;
+use std::time::Duration;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::mpsc;
 
 use crate::exit::Status;
 use crate::source::Message;
 
-/// Sends [`Message::Stop`] at the first signal.
-pub(crate) fn listen(messages: SyncSender<Message>) -> io::Result<()> {
+/// How often [`Message::Tick`] is sent.
+const TICK: Duration = Duration::from_millis(250);
+
+/// Sends [`Message::Stop`] at the first signal, and with `ticks` [`Message::Tick`] until then.
+pub(crate) fn listen(messages: mpsc::Sender<Message>, ticks: bool) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_io()
+        .enable_all()
         .build()?;
     // Registered before the thread runs, so that no signal falls in between.
     let mut signals = {
@@ -26,13 +30,27 @@ pub(crate) fn listen(messages: SyncSender<Message>) -> io::Result<()> {
     thread::Builder::new()
         .name("signals".to_owned())
         .spawn(move || {
-            runtime.block_on(next(&mut signals));
+            runtime.block_on(async {
+                tokio::select! {
+                    () = next(&mut signals) => {}
+                    () = tick(&messages), if ticks => {}
+                }
+            });
             // A run that has ended by itself listens no more.
-            let _ = messages.send(Message::Stop);
+            let _ = messages.blocking_send(Message::Stop);
             runtime.block_on(next(&mut signals));
             process::exit(Status::Failure.code().into());
         })?;
     Ok(())
+}
+
+async fn tick(messages: &mpsc::Sender<Message>) {
+    loop {
+        tokio::time::sleep(TICK).await;
+        if messages.send(Message::Tick).await.is_err() {
+            return;
+        }
+    }
 }
 
 async fn next((interrupt, terminate): &mut (Signal, Signal)) {

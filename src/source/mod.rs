@@ -7,14 +7,16 @@
 mod archive;
 mod block;
 mod content;
+mod fingerprint;
 mod identity;
+mod message;
 mod paths;
 mod reader;
 
-pub(crate) use block::Block;
 pub(crate) use content::Archives;
+pub(crate) use message::{Message, Opened, SourceId, SourceKind};
 pub(crate) use paths::{Expansion, expand};
-pub(crate) use reader::{Message, read_all};
+pub(crate) use reader::read_all;
 
 use std::path::PathBuf;
 
@@ -28,6 +30,13 @@ pub(crate) enum Origin {
 }
 
 impl Origin {
+    pub(crate) fn kind(&self) -> SourceKind {
+        match self {
+            Origin::Stdin => SourceKind::Stdin,
+            Origin::File(_) => SourceKind::File,
+        }
+    }
+
     /// The name that findings carry: the path as given or matched, or `stdin`.
     pub(crate) fn name(&self) -> String {
         match self {

@@ -4,49 +4,27 @@ use std::fs::{File, Metadata};
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, SyncSender, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
-use std::time::SystemTime;
+use std::time::{Instant, SystemTime};
 
+use tokio::sync::mpsc;
 use tracecheck::Source;
+use tracecheck::event::SourceState;
+use tracecheck::framing::Position;
 
 use super::Origin;
 use super::block::Block;
 use super::content::{Archives, Content};
 use super::identity::identity;
+use super::message::{Chunk, Follows, Lent, Message, Opened, SourceId};
 
 /// Blocks that are read ahead of the verifier, which has one more in hand.
 const BLOCKS_AHEAD: usize = 2;
 
-/// What a run hears, from the reading thread and from the signals' one.
-#[derive(Debug)]
-pub(crate) enum Message {
-    /// A source was opened; what follows is its content.
-    Opened(Source),
-    /// The next bytes of the source, decompressed if it is an archive.
-    Bytes {
-        block: Block,
-        /// How many bytes had to be read for them.
-        read: u64,
-    },
-    /// The source ended in good order.
-    Ended,
-    /// The source could not be opened, or not be read any further.
-    Failed { name: String, error: String },
-    /// Every source was read.
-    Done,
-    /// Somebody wants the run to end.
-    Stop,
-}
-
-/// Starts reading the sources in their order. Gives the way back for blocks that were used.
-pub(crate) fn read_all(
-    origins: Vec<Origin>,
-    archives: Archives,
-    messages: SyncSender<Message>,
-) -> Sender<Block> {
+/// Starts reading the sources in their order.
+pub(crate) fn read_all(origins: Vec<Origin>, archives: Archives, messages: mpsc::Sender<Message>) {
     let (used, empty) = channel();
-    let back = used.clone();
     (0..=BLOCKS_AHEAD).for_each(|_| used.send(Block::new()).expect("the receiver is right here"));
     thread::Builder::new()
         .name("reader".to_owned())
@@ -55,19 +33,18 @@ pub(crate) fn read_all(
                 archives,
                 messages,
                 empty,
-                used: back,
+                used,
             };
             // An error says that nobody listens any more.
             let _ = origins.iter().try_for_each(|origin| reader.read(origin));
-            let _ = reader.messages.send(Message::Done);
+            let _ = reader.send(Message::Done);
         })
         .expect("a process can start a second thread");
-    used
 }
 
 struct Reader {
     archives: Archives,
-    messages: SyncSender<Message>,
+    messages: mpsc::Sender<Message>,
     empty: Receiver<Block>,
     used: Sender<Block>,
 }
@@ -80,41 +57,56 @@ impl Reader {
         let name = origin.name();
         let (file, metadata) = match open(origin) {
             Ok(opened) => opened,
-            Err(error) => {
-                return self.send(Message::Failed {
-                    name,
-                    error: error.to_string(),
-                });
-            }
+            Err(error) => return self.fail(None, name, &error),
         };
-        let origin = identity(&metadata, SystemTime::now());
-        self.send(Message::Opened(Source {
-            name: Arc::from(&*name),
-            origin,
-        }))?;
+        let id = SourceId::next();
+        self.send(Message::Opened(Box::new(Opened {
+            id,
+            source: Source {
+                name: Arc::from(&*name),
+                origin: identity(&metadata, SystemTime::now()),
+            },
+            kind: origin.kind(),
+            start: Position::START,
+            file: None,
+            follows: Follows::Nothing,
+        })))?;
         let mut content = Content::new(file, self.archives);
         loop {
             let mut block = self.empty.recv().map_err(|_| Unheard)?;
-            let message = match content.fill(&mut block) {
-                Ok(length) if length > 0 => {
-                    let read = content.newly_read();
-                    self.send(Message::Bytes { block, read })?;
-                    continue;
+            let filled = content.fill(&mut block);
+            let arrived = Instant::now();
+            let block = Lent::new(block, self.used.clone());
+            match filled {
+                Ok(0) => {
+                    return self.send(Message::Ended {
+                        id,
+                        state: SourceState::Closed,
+                        message: "read to its end".to_owned(),
+                    });
                 }
-                Ok(_) => Message::Ended,
-                Err(error) => Message::Failed {
-                    name,
-                    error: error.to_string(),
-                },
-            };
-            // Nobody else would bring this one back.
-            self.used.send(block).map_err(|_| Unheard)?;
-            return self.send(message);
+                Ok(_) => self.send(Message::Bytes {
+                    id,
+                    chunk: Chunk::Block(block),
+                    read: content.newly_read(),
+                    arrived,
+                })?,
+                Err(error) => return self.fail(Some(id), name, &error),
+            }
         }
     }
 
+    fn fail(&self, id: Option<SourceId>, name: String, error: &io::Error) -> Result<(), Unheard> {
+        self.send(Message::Failed {
+            id,
+            name,
+            error: error.to_string(),
+            is_final: true,
+        })
+    }
+
     fn send(&self, message: Message) -> Result<(), Unheard> {
-        self.messages.send(message).map_err(|_| Unheard)
+        self.messages.blocking_send(message).map_err(|_| Unheard)
     }
 }
 
