@@ -48,13 +48,22 @@ pub(crate) struct RunOptions {
     #[arg(value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
 
-    /// Write findings as they come, until standard input closes
+    /// Go on as the traces grow
     ///
-    /// Each finding is written and flushed as soon as its record is complete, and a trace whose
-    /// beginning was not seen is taken for what it is. In this version only standard input can be
-    /// followed; for a file: tail -n +1 -F trace.jsonl | tracecheck --follow
+    /// Files are followed through growth, rotation, truncation and replacement, and files that a
+    /// directory or glob comes to match are followed too; standard input is read until it closes. Each
+    /// finding is written and flushed as soon as its record is complete, and a trace whose beginning
+    /// was not seen is taken for what it is. Ends at SIGINT or SIGTERM, or when standard input closes
+    /// and nothing else is followed. SIGHUP looks for files anew and reads --config again.
     #[arg(short, long, help_heading = INPUT)]
     pub(crate) follow: bool,
+
+    /// Begin at the end of the files that exist now (with --follow)
+    ///
+    /// What they hold already is not verified; files that come later are read from their start, and
+    /// files that --state-dir knows from where they were left. Default: from the start.
+    #[arg(long, help_heading = INPUT)]
+    pub(crate) from_end: bool,
 
     /// Take longer lines for malformed [default: 16MiB]
     ///
@@ -87,6 +96,94 @@ pub(crate) struct RunOptions {
     /// as of an agent that declared nothing. Default: nothing is declared.
     #[arg(long, value_name = "FILE", help_heading = INPUT)]
     pub(crate) declaration: Option<PathBuf>,
+
+    /// Accept streams on this address, `tcp:HOST:PORT` or `unix:PATH` (repeatable)
+    ///
+    /// Each connection is a source. Implies --follow. A TCP address that is not of this machine alone
+    /// (127.0.0.0/8, ::1) is refused without mutual TLS, unless --insecure-listen says that it is
+    /// meant. Sockets that systemd passes on are listened on as well. Default: none.
+    #[arg(long, value_name = "ADDRESS", help_heading = SOCKETS)]
+    pub(crate) listen: Vec<String>,
+
+    /// Identify with this certificate on TCP (PEM, with its chain)
+    ///
+    /// With --tls-key and --tls-client-ca, all TCP connections use TLS and need a certificate of that
+    /// authority. Read again at SIGHUP. Default: no TLS.
+    #[arg(long, value_name = "FILE", help_heading = SOCKETS)]
+    pub(crate) tls_cert: Option<PathBuf>,
+
+    /// Use this private key for --tls-cert (PEM)
+    ///
+    /// See --tls-cert. Default: no TLS.
+    #[arg(long, value_name = "FILE", help_heading = SOCKETS)]
+    pub(crate) tls_key: Option<PathBuf>,
+
+    /// Let in clients with a certificate of these authorities (PEM)
+    ///
+    /// See --tls-cert. Default: no TLS.
+    #[arg(long, value_name = "FILE", help_heading = SOCKETS)]
+    pub(crate) tls_client_ca: Option<PathBuf>,
+
+    /// Accept TCP from other machines without TLS
+    ///
+    /// Whoever reaches the port can then have anything verified and reported. Default: refused.
+    #[arg(long, help_heading = SOCKETS)]
+    pub(crate) insecure_listen: bool,
+
+    /// Serve at most so many connections at once [default: 4096]
+    ///
+    /// Further ones wait to be accepted. At least 1; default 4096.
+    #[arg(long, value_name = "N", help_heading = SOCKETS)]
+    pub(crate) max_connections: Option<String>,
+
+    /// Close a connection that sends nothing for so long
+    ///
+    /// Its unfinished line is dropped. 30s, 5m, 1h30m. Default: never.
+    #[arg(long, value_name = "DURATION", help_heading = SOCKETS)]
+    pub(crate) connection_idle: Option<String>,
+
+    /// Give Unix sockets this mode [default: 0660]
+    ///
+    /// Octal, set before anyone can connect. Default 0660.
+    #[arg(long, value_name = "MODE", help_heading = SOCKETS)]
+    pub(crate) unix_mode: Option<String>,
+
+    /// Give Unix sockets this owner, USER, USER:GROUP or :GROUP
+    ///
+    /// Names or numbers; needs the right to do so. Default: the process's own.
+    #[arg(long, value_name = "OWNER", help_heading = SOCKETS)]
+    pub(crate) unix_owner: Option<String>,
+
+    /// Hold at most so much of unfinished lines, of all sources [default: 64MiB]
+    ///
+    /// Beyond it the longest of them counts as over-long (E_STRUCTURE). Bounds the memory that many
+    /// senders can take together. At least 64KiB; default 64MiB.
+    #[arg(long, value_name = "SIZE", help_heading = INPUT)]
+    pub(crate) max_buffered_bytes: Option<String>,
+
+    /// Remember in this directory what was verified, and go on from there
+    ///
+    /// Positions in files and the states of open traces, saved once a second and at the end; after a
+    /// crash a run on the same files reports again what came after the last save, with the same ids,
+    /// and nothing is lost. One process a directory. `tracecheck state DIR` shows what is there.
+    /// Default: nothing is remembered.
+    #[arg(long, value_name = "DIR", help_heading = DAEMON)]
+    pub(crate) state_dir: Option<PathBuf>,
+
+    /// Serve /metrics, /healthz and /readyz over HTTP on this address
+    ///
+    /// HOST:PORT, for Prometheus and probes (with --follow). Nothing there tells what traces hold.
+    /// Default: not served.
+    #[arg(long, value_name = "HOST:PORT", help_heading = DAEMON)]
+    pub(crate) metrics: Option<String>,
+
+    /// Let a stop take so long [default: 2s]
+    ///
+    /// At SIGINT or SIGTERM a following run stops reading, verifies what it has read, and writes what
+    /// it found. What its reader has not taken by then is counted and said; files resume there if
+    /// --state-dir is given. Default 2s.
+    #[arg(long, value_name = "DURATION", help_heading = DAEMON)]
+    pub(crate) drain: Option<String>,
 
     /// Tell traces apart by this member of each record
     ///
@@ -162,6 +259,12 @@ pub(crate) struct RunOptions {
     #[command(flatten)]
     pub(crate) output: OutputOptions,
 
+    /// Write entries of the journal to this socket [default: systemd's]
+    ///
+    /// For --format journald. Default: /run/systemd/journal/socket.
+    #[arg(long, value_name = "PATH", help_heading = OUTPUT)]
+    pub(crate) journal_socket: Option<PathBuf>,
+
     /// Write only errors of the program itself to standard error
     ///
     /// Also turns the progress bar off. Findings are written all the same. Default: warnings too.
@@ -182,8 +285,9 @@ pub(crate) struct RunOptions {
 pub(crate) struct OutputOptions {
     /// Write findings as JSON events or as text [default: auto]
     ///
-    /// json: one object a line. text: for people. auto: text if standard output is a terminal, JSON
-    /// otherwise. Default: auto.
+    /// json: one object a line. text: for people. journald: entries of the systemd journal, with
+    /// fields such as TRACECHECK_CODE. auto: text if standard output is a terminal, JSON otherwise.
+    /// Default: auto.
     #[arg(long, value_enum, value_name = "FORMAT", help_heading = OUTPUT)]
     pub(crate) format: Option<FormatChoice>,
 
@@ -316,6 +420,8 @@ pub(crate) enum FormatChoice {
     Json,
     /// Text for people
     Text,
+    /// Entries of the systemd journal
+    Journald,
     /// Text on a terminal, JSON otherwise
     #[default]
     Auto,
@@ -359,6 +465,8 @@ pub(crate) enum DocumentKind {
 }
 
 const INPUT: &str = "Input";
+const SOCKETS: &str = "Sockets";
+const DAEMON: &str = "Long runs";
 const TRACES: &str = "Traces";
 const FINDINGS: &str = "Findings";
 const OUTPUT: &str = "Output";
@@ -372,8 +480,10 @@ pub(crate) const EXAMPLES: &str = "  Verify a trace:
       tracecheck run.jsonl
   Verify many, and keep the findings as JSON:
       tracecheck --format json archive/ 'today/*.jsonl' > findings.jsonl
-  Watch a trace as it grows:
-      tail -n +1 -F trace.jsonl | tracecheck --follow
+  Watch traces as they grow, and go on after a restart:
+      tracecheck --follow --state-dir state /var/log/agents/
+  Accept traces on a socket:
+      tracecheck --listen unix:/run/agents/trace.sock --trace-key /trace
   Verify interleaved traces that end with their tasks:
       tracecheck --trace-key /task --end-kind task.completed all.jsonl
   Fail only on agents that lack something:

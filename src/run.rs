@@ -163,12 +163,13 @@ impl<'c> Run<'c> {
             Protocol::AgUi { .. } => Terms::Runs,
         };
         let clock = SystemTime::now;
-        let format = match config.format {
+        let format = match &config.format {
             Format::Json => emit::Format::Json,
             Format::Text => emit::Format::Text {
                 color: config.color,
                 quiet: config.quiet,
             },
+            Format::Journald(_) => todo!("the journal"),
         };
         let out = progress.beside(io::stdout());
         Run {

@@ -159,13 +159,12 @@ fn every_fault_of_flags_and_file_is_reported() {
         "--config",
         file,
         "--max-record-bytes=1.5MiB",
-        "--follow",
+        "--from-end",
         "t.jsonl",
     ]);
     let expected = format!(
         "error: {file}:colour: there is no such option; expected `color`\n\
-         error: PATH: `t.jsonl` cannot be followed: in this version --follow reads standard input \
-         only; expected no PATH or `-`, as in: tail -n +1 -F t.jsonl | tracecheck --follow\n\
+         error: --from-end: there is nothing that goes on; expected --follow or --listen with it\n\
          error: --max-record-bytes: `1.5MiB` is no size; expected whole bytes or a unit, such as \
          4096, 500kB or 16MiB\n\
          error: {file}:max_traces: `-1` is no number of traces; expected a whole number, 1 or more\n\

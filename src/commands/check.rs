@@ -25,7 +25,12 @@ pub(super) fn run(options: &CheckOptions, environment: &Environment) -> Status {
         }
     };
     let findings = check(options, &document);
-    let format = format(options, environment);
+    let Some(format) = format(options, environment) else {
+        complain(format_args!(
+            "error: --format: a document's findings do not go to the journal; expected json or text"
+        ));
+        return Status::Failure;
+    };
     let (mut out, mut err) = (io::stdout().lock(), io::stderr().lock());
     let written = if options.print {
         // Findings first: a document with errors is not printed, and here is why.
@@ -65,8 +70,8 @@ fn check(options: &CheckOptions, document: &DocumentFile) -> Vec<Finding> {
     }
 }
 
-/// How findings are written, by the stream that they go to.
-fn format(options: &CheckOptions, environment: &Environment) -> Format {
+/// How findings are written, by the stream that they go to; none for the journal.
+fn format(options: &CheckOptions, environment: &Environment) -> Option<Format> {
     let stream = match options.print {
         true => Environment {
             stdout_is_terminal: environment.stderr_is_terminal,
@@ -75,8 +80,9 @@ fn format(options: &CheckOptions, environment: &Environment) -> Format {
         false => *environment,
     };
     match options.output.resolve(&stream) {
-        (config::Format::Json, _) => Format::Json,
-        (config::Format::Text, color) => Format::Text { color, quiet: true },
+        (config::Format::Json, _) => Some(Format::Json),
+        (config::Format::Text, color) => Some(Format::Text { color, quiet: true }),
+        (config::Format::Journald(_), _) => None,
     }
 }
 

@@ -12,7 +12,9 @@ use tracing::level_filters::LevelFilter;
 
 use super::file::{FileOptions, NumberOrText};
 use super::size::{EXPECTED_SIZE, parse_size};
-use super::{Config, ConfigError, Environment, Fault, Input, Protocol};
+use super::{
+    Config, ConfigError, Environment, Fault, Format, Input, ListenOptions, Protocol, TlsFiles,
+};
 use crate::cli::{OutputOptions, ProtocolChoice, RunOptions};
 
 /// Holds a placement among a hundred thousand candidates.
@@ -21,6 +23,18 @@ pub(crate) const DEFAULT_RECORD_BYTES: usize = 16 << 20;
 const RECORD_BYTES: RangeInclusive<u64> = 64..=1 << 30;
 /// A few hundred bytes each, so some hundred megabytes at the most.
 const DEFAULT_MAX_TRACES: NonZeroUsize = NonZeroUsize::new(1_000_000).expect("not zero");
+
+/// Most of unfinished lines, of all sources: four records of the greatest length, and little beside
+/// what a machine has.
+const DEFAULT_BUFFERED_BYTES: usize = 64 << 20;
+/// Below, ordinary lines would be refused.
+const BUFFERED_BYTES: RangeInclusive<u64> = 64 << 10..=1 << 40;
+/// More than runtimes on one machine, and fewer than the descriptors that a service may have.
+const DEFAULT_MAX_CONNECTIONS: NonZeroUsize = NonZeroUsize::new(4096).expect("not zero");
+/// The owner and the group read and write, nobody else.
+const DEFAULT_UNIX_MODE: u32 = 0o660;
+/// Well within what service managers wait before they kill.
+const DEFAULT_DRAIN: Duration = Duration::from_secs(2);
 
 /// Checks values and keeps what is wrong with them.
 pub(super) struct Checker {
@@ -52,18 +66,32 @@ impl Checker {
             color: typed.output.color.or(file.color),
         };
         let (format, color) = output.resolve(environment);
+        let format = self.journal(format, &typed, &file);
         let (quiet, verbose) = self.loudness(&typed, &file);
         let protocol = self.protocol(&typed, &file);
-        let follow = typed.follow || file.follow.unwrap_or_default();
+        let listen = self.listen(&typed, &file);
+        let has_sockets = !listen.addresses.is_empty() || environment.has_passed_sockets;
+        let follow = typed.follow || file.follow.unwrap_or_default() || has_sockets;
+        let from_end = typed.from_end || file.from_end.unwrap_or_default();
+        self.only_following(&typed, &file, follow);
+        let max_buffered_bytes = self.max_buffered_bytes(&typed, &file);
         let paths = self.list("paths", typed.paths, file.paths);
-        let nothing_given = paths.value.is_empty();
+        let nothing_given = paths.value.is_empty() && !has_sockets;
         let no_advisories = typed.no_advisories || file.no_advisories.unwrap_or_default();
         let only = self.list("only", typed.only, file.only);
         let ignore = self.list("ignore", typed.ignore, file.ignore);
 
         let config = Config {
-            inputs: self.inputs(paths, follow),
+            inputs: self.inputs(paths, has_sockets),
             follow,
+            from_end,
+            listen,
+            max_buffered_bytes,
+            state_dir: typed.state_dir.or(file.state_dir),
+            metrics: self.metrics(typed.metrics, file.metrics),
+            drain: self
+                .duration("drain", typed.drain, file.drain)
+                .unwrap_or(DEFAULT_DRAIN),
             protocol,
             max_record_bytes: self.max_record_bytes(typed.max_record_bytes, file.max_record_bytes),
             trace_key: self.trace_key(typed.trace_key, file.trace_key),
@@ -90,16 +118,13 @@ impl Checker {
         Ok(config)
     }
 
-    fn inputs(&mut self, paths: Given<Vec<PathBuf>>, follow: bool) -> Vec<Input> {
+    fn inputs(&mut self, paths: Given<Vec<PathBuf>>, has_sockets: bool) -> Vec<Input> {
         let place = paths.place;
         let mut inputs = Vec::new();
         for path in paths.value {
             if path.as_os_str().is_empty() {
                 self.fault(&place, "a path is empty".to_owned(), "a file's name or `-`");
             } else if path.as_os_str() != "-" {
-                if follow {
-                    self.unfollowable(&place, &path);
-                }
                 inputs.push(Input::Path(path));
             } else if inputs.contains(&Input::Stdin) {
                 let problem = "`-` is there twice, and standard input can be read once";
@@ -108,25 +133,10 @@ impl Checker {
                 inputs.push(Input::Stdin);
             }
         }
-        if inputs.is_empty() {
+        if inputs.is_empty() && !has_sockets {
             inputs.push(Input::Stdin);
         }
         inputs
-    }
-
-    /// Files cannot be followed yet; `tail` can, so say how.
-    fn unfollowable(&mut self, place: &str, path: &Path) {
-        let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+".contains(c);
-        let file = match path.to_str() {
-            Some(text) if text.chars().all(plain) && !path.is_dir() => text,
-            _ => "FILE",
-        };
-        let problem = format!(
-            "`{}` cannot be followed: in this version --follow reads standard input only",
-            path.display()
-        );
-        let expected = format!("no PATH or `-`, as in: tail -n +1 -F {file} | tracecheck --follow");
-        self.fault(place, problem, &expected);
     }
 
     /// The protocol, once everything that was given belongs to it.
@@ -200,21 +210,163 @@ impl Checker {
     }
 
     fn max_record_bytes(&mut self, typed: Option<String>, file: Option<NumberOrText>) -> usize {
+        let range = (RECORD_BYTES, "64B to 1GiB");
+        let size = self.size("max-record-bytes", typed, file, range);
+        size.unwrap_or(DEFAULT_RECORD_BYTES)
+    }
+
+    fn max_buffered_bytes(&mut self, typed: &RunOptions, file: &FileOptions) -> usize {
+        let typed = typed.max_buffered_bytes.clone();
+        let range = (BUFFERED_BYTES, "64KiB to 1TiB");
+        let size = self.size(
+            "max-buffered-bytes",
+            typed,
+            file.max_buffered_bytes.clone(),
+            range,
+        );
+        size.unwrap_or(DEFAULT_BUFFERED_BYTES)
+    }
+
+    fn size(
+        &mut self,
+        name: &str,
+        typed: Option<String>,
+        file: Option<NumberOrText>,
+        (range, expected): (RangeInclusive<u64>, &str),
+    ) -> Option<usize> {
         let file = file.map(NumberOrText::into_text);
-        let Some(Given { value, place }) = self.one("max-record-bytes", typed, file) else {
-            return DEFAULT_RECORD_BYTES;
-        };
+        let Given { value, place } = self.one(name, typed, file)?;
         let Some(bytes) = parse_size(&value) else {
             self.fault(&place, format!("`{value}` is no size"), EXPECTED_SIZE);
-            return DEFAULT_RECORD_BYTES;
+            return None;
         };
         match usize::try_from(bytes) {
-            Ok(size) if RECORD_BYTES.contains(&bytes) => size,
+            Ok(size) if range.contains(&bytes) => Some(size),
             _ => {
                 let problem = format!("`{value}` is out of range");
-                self.fault(&place, problem, "64B to 1GiB");
-                DEFAULT_RECORD_BYTES
+                self.fault(&place, problem, expected);
+                None
             }
+        }
+    }
+
+    /// Where connections are accepted; the addresses are looked at where they are bound.
+    fn listen(&mut self, typed: &RunOptions, file: &FileOptions) -> ListenOptions {
+        let addresses = self
+            .list("listen", typed.listen.clone(), file.listen.clone())
+            .value;
+        let connection_idle = self.duration(
+            "connection-idle",
+            typed.connection_idle.clone(),
+            file.connection_idle.clone(),
+        );
+        let max_connections = self.number(
+            "max-connections",
+            &typed.max_connections,
+            &file.max_connections,
+        );
+        ListenOptions {
+            tls: self.tls(typed, file),
+            insecure: typed.insecure_listen || file.insecure_listen.unwrap_or_default(),
+            max_connections: max_connections.unwrap_or(DEFAULT_MAX_CONNECTIONS).get(),
+            connection_idle,
+            unix_mode: self.unix_mode(typed, file),
+            unix_owner: typed.unix_owner.clone().or_else(|| file.unix_owner.clone()),
+            addresses,
+        }
+    }
+
+    /// All of what mutual TLS needs, or nothing of it.
+    fn tls(&mut self, typed: &RunOptions, file: &FileOptions) -> Option<TlsFiles> {
+        let given = [
+            ("tls-cert", &typed.tls_cert, &file.tls_cert),
+            ("tls-key", &typed.tls_key, &file.tls_key),
+            ("tls-client-ca", &typed.tls_client_ca, &file.tls_client_ca),
+        ];
+        let given = given.map(|(name, typed, file)| self.one(name, typed.clone(), file.clone()));
+        if let [Some(cert), Some(key), Some(client_ca)] = given {
+            return Some(TlsFiles {
+                cert: cert.value,
+                key: key.value,
+                client_ca: client_ca.value,
+            });
+        }
+        if let Some(Given { place, .. }) = given.into_iter().flatten().next() {
+            let problem = "TLS is mutual here, and needs a certificate, its key and the authority of the clients";
+            self.fault(
+                &place,
+                problem.to_owned(),
+                "all of --tls-cert, --tls-key and --tls-client-ca",
+            );
+        }
+        None
+    }
+
+    fn unix_mode(&mut self, typed: &RunOptions, file: &FileOptions) -> u32 {
+        let given = self.one("unix-mode", typed.unix_mode.clone(), file.unix_mode.clone());
+        let Some(Given { value, place }) = given else {
+            return DEFAULT_UNIX_MODE;
+        };
+        match u32::from_str_radix(&value, 8) {
+            Ok(mode) if mode <= 0o777 => mode,
+            _ => {
+                self.fault(
+                    &place,
+                    format!("`{value}` is no mode"),
+                    "octal digits, such as 0660",
+                );
+                DEFAULT_UNIX_MODE
+            }
+        }
+    }
+
+    /// Refuses what is said of following where nothing is followed.
+    fn only_following(&mut self, typed: &RunOptions, file: &FileOptions, follow: bool) {
+        let given = [
+            (
+                "from-end",
+                typed.from_end.then_some(()),
+                file.from_end.filter(|&on| on).map(drop),
+            ),
+            (
+                "metrics",
+                typed.metrics.as_ref().map(drop),
+                file.metrics.as_ref().map(drop),
+            ),
+        ];
+        for (name, typed, file) in given {
+            if let Some(Given { place, .. }) = self.one(name, typed, file)
+                && !follow
+            {
+                let problem = "there is nothing that goes on";
+                self.fault(&place, problem.to_owned(), "--follow or --listen with it");
+            }
+        }
+    }
+
+    fn metrics(&mut self, typed: Option<String>, file: Option<String>) -> Option<String> {
+        let Given { value, place } = self.one("metrics", typed, file)?;
+        let port = value.rsplit_once(':').and_then(|(host, port)| {
+            let port: Option<u16> = port.parse().ok();
+            port.filter(|_| !host.is_empty())
+        });
+        if port.is_none() {
+            let expected = "HOST:PORT, such as 127.0.0.1:9184";
+            self.fault(&place, format!("`{value}` is no address"), expected);
+        }
+        Some(value)
+    }
+
+    fn journal(&mut self, format: Format, typed: &RunOptions, file: &FileOptions) -> Format {
+        let socket = (typed.journal_socket.clone(), file.journal_socket.clone());
+        match (format, self.one("journal-socket", socket.0, socket.1)) {
+            (Format::Journald(_), Some(Given { value, .. })) => Format::Journald(value),
+            (format @ (Format::Json | Format::Text), Some(Given { place, .. })) => {
+                let problem = "nothing is written to a journal";
+                self.fault(&place, problem.to_owned(), "--format journald with it");
+                format
+            }
+            (format, None) => format,
         }
     }
 
@@ -242,11 +394,20 @@ impl Checker {
     }
 
     fn trace_idle(&mut self, typed: Option<String>, file: Option<String>) -> Option<Duration> {
-        let Given { value, place } = self.one("trace-idle", typed, file)?;
+        self.duration("trace-idle", typed, file)
+    }
+
+    fn duration(
+        &mut self,
+        name: &str,
+        typed: Option<String>,
+        file: Option<String>,
+    ) -> Option<Duration> {
+        let Given { value, place } = self.one(name, typed, file)?;
         match humantime::parse_duration(&value) {
             Ok(duration) if !duration.is_zero() => Some(duration),
             Ok(_) => {
-                let problem = format!("`{value}` would end every trace at once");
+                let problem = format!("`{value}` is no time at all");
                 self.fault(&place, problem, "more than zero, such as 5m");
                 None
             }
@@ -259,15 +420,27 @@ impl Checker {
     }
 
     fn max_traces(&mut self, typed: Option<String>, file: Option<NumberOrText>) -> NonZeroUsize {
-        let file = file.map(NumberOrText::into_text);
-        let Some(Given { value, place }) = self.one("max-traces", typed, file) else {
-            return DEFAULT_MAX_TRACES;
-        };
-        value.parse().unwrap_or_else(|_| {
-            let problem = format!("`{value}` is no number of traces");
+        let number = self.number("max-traces", &typed, &file);
+        number.unwrap_or(DEFAULT_MAX_TRACES)
+    }
+
+    fn number(
+        &mut self,
+        name: &str,
+        typed: &Option<String>,
+        file: &Option<NumberOrText>,
+    ) -> Option<NonZeroUsize> {
+        let file = file.clone().map(NumberOrText::into_text);
+        let Given { value, place } = self.one(name, typed.clone(), file)?;
+        let number = value.parse().ok();
+        if number.is_none() {
+            let problem = format!(
+                "`{value}` is no number of {}",
+                name.trim_start_matches("max-")
+            );
             self.fault(&place, problem, "a whole number, 1 or more");
-            DEFAULT_MAX_TRACES
-        })
+        }
+        number
     }
 
     fn claims(&mut self, typed: Vec<String>, file: Option<Vec<String>>) -> ClaimPatterns {

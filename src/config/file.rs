@@ -1,6 +1,7 @@
 //! The configuration file: TOML with the names of the options, underscores for hyphens.
 
-use std::fs;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use clap::CommandFactory;
@@ -16,6 +17,21 @@ use crate::cli::{Cli, ColorChoice, FailOn, FormatChoice, ProtocolChoice};
 pub(super) struct FileOptions {
     pub(super) paths: Option<Vec<PathBuf>>,
     pub(super) follow: Option<bool>,
+    pub(super) from_end: Option<bool>,
+    pub(super) listen: Option<Vec<String>>,
+    pub(super) tls_cert: Option<PathBuf>,
+    pub(super) tls_key: Option<PathBuf>,
+    pub(super) tls_client_ca: Option<PathBuf>,
+    pub(super) insecure_listen: Option<bool>,
+    pub(super) max_connections: Option<NumberOrText>,
+    pub(super) connection_idle: Option<String>,
+    pub(super) unix_mode: Option<String>,
+    pub(super) unix_owner: Option<String>,
+    pub(super) max_buffered_bytes: Option<NumberOrText>,
+    pub(super) state_dir: Option<PathBuf>,
+    pub(super) metrics: Option<String>,
+    pub(super) drain: Option<String>,
+    pub(super) journal_socket: Option<PathBuf>,
     pub(super) max_record_bytes: Option<NumberOrText>,
     pub(super) protocol: Option<ProtocolChoice>,
     pub(super) declaration: Option<PathBuf>,
@@ -36,7 +52,7 @@ pub(super) struct FileOptions {
 }
 
 /// A number that may be written with a unit, and then as a string.
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(untagged, expecting = "expected a number or a string")]
 pub(super) enum NumberOrText {
     Number(i64),
@@ -56,7 +72,7 @@ impl NumberOrText {
 impl FileOptions {
     /// Reads a file; what is wrong with it goes to `faults`, and the rest is used.
     pub(super) fn read(path: &Path, faults: &mut Vec<Fault>) -> FileOptions {
-        match fs::read_to_string(path) {
+        match read_bounded(path) {
             Ok(text) => FileOptions::parse(&path.display().to_string(), &text, faults),
             Err(error) => {
                 faults.push(Fault {
@@ -87,6 +103,19 @@ impl FileOptions {
         // Each entry has been read alone, so all of them can be read together.
         table.try_into().unwrap_or_default()
     }
+}
+
+/// Largest configuration file, in bytes: far more than anybody writes, and `/dev/zero` ends.
+const MAX_FILE_BYTES: u64 = 1 << 20;
+
+fn read_bounded(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    let file = File::open(path)?;
+    file.take(MAX_FILE_BYTES + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > MAX_FILE_BYTES {
+        return Err(io::Error::other("it is larger than 1 MiB"));
+    }
+    Ok(text)
 }
 
 fn syntax_fault(name: &str, text: &str, error: &toml::de::Error) -> Fault {
@@ -191,6 +220,21 @@ mod tests {
             r#"
             paths = ["a.jsonl", "-"]
             follow = true
+            from_end = true
+            listen = ["unix:trace.sock"]
+            tls_cert = "cert.pem"
+            tls_key = "key.pem"
+            tls_client_ca = "ca.pem"
+            insecure_listen = true
+            max_connections = 100
+            connection_idle = "1h"
+            unix_mode = "0600"
+            unix_owner = "root"
+            max_buffered_bytes = "1GiB"
+            state_dir = "state"
+            metrics = "127.0.0.1:9184"
+            drain = "5s"
+            journal_socket = "journal"
             max_record_bytes = "64KiB"
             protocol = "ag-ui"
             declaration = "agent.json"
@@ -243,7 +287,7 @@ mod tests {
             faults,
             [
                 "tc.toml:follow: invalid type: integer `1`; expected true or false",
-                "tc.toml:format: unknown variant `xml`; expected one of `json`, `text`, `auto`",
+                "tc.toml:format: unknown variant `xml`; expected one of `json`, `text`, `journald`, `auto`",
                 "tc.toml:max_traces: `[3]` is of the wrong type; expected a number or a string",
                 "tc.toml:only: invalid type: string \"E_*\"; expected a list, such as [\"a\", \"b\"]",
                 "tc.toml:verbose: invalid value: integer `999`; expected a number from 0 to 255",

@@ -10,6 +10,7 @@ use std::fmt;
 use std::io::{self, IsTerminal};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::process;
 use std::time::Duration;
 
 use tracecheck::pointer::JsonPointer;
@@ -24,10 +25,22 @@ use crate::cli::{ColorChoice, FailOn, FormatChoice, OutputOptions, RunOptions};
 /// A run, decided in every point.
 #[derive(Clone, Debug)]
 pub(crate) struct Config {
-    /// Never empty; standard input at most once, and nothing else where `follow`.
+    /// Standard input at most once. Empty only where sockets are listened on.
     pub(crate) inputs: Vec<Input>,
     /// Go on as the traces grow.
     pub(crate) follow: bool,
+    /// Begin at the end of files that exist and are not known.
+    pub(crate) from_end: bool,
+    /// Where connections are accepted.
+    pub(crate) listen: ListenOptions,
+    /// Most that is held of unfinished lines, of all sources together.
+    pub(crate) max_buffered_bytes: usize,
+    /// Where positions and states are kept.
+    pub(crate) state_dir: Option<PathBuf>,
+    /// Where metrics are served, HOST:PORT.
+    pub(crate) metrics: Option<String>,
+    /// How long a stop may take.
+    pub(crate) drain: Duration,
     /// What the sources hold.
     pub(crate) protocol: Protocol,
     /// The member that names a record's trace; without it each source is a trace.
@@ -84,12 +97,14 @@ pub(crate) enum Input {
 }
 
 /// How findings are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Format {
     /// One JSON object a line.
     Json,
     /// Text for people.
     Text,
+    /// Entries of the journal that listens on this socket.
+    Journald(PathBuf),
 }
 
 /// What the surroundings say; an argument, so that tests need no terminal.
@@ -102,6 +117,32 @@ pub(crate) struct Environment {
     pub(crate) no_color: bool,
     /// `TERM` is `dumb`.
     pub(crate) dumb_terminal: bool,
+    /// systemd passes sockets on to this process.
+    pub(crate) has_passed_sockets: bool,
+}
+
+/// Where systemd's journal listens.
+const JOURNAL_SOCKET: &str = "/run/systemd/journal/socket";
+
+/// Where connections are accepted, and which.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ListenOptions {
+    /// As typed: `tcp:HOST:PORT` or `unix:PATH`.
+    pub(crate) addresses: Vec<String>,
+    pub(crate) tls: Option<TlsFiles>,
+    pub(crate) insecure: bool,
+    pub(crate) max_connections: usize,
+    pub(crate) connection_idle: Option<Duration>,
+    pub(crate) unix_mode: u32,
+    pub(crate) unix_owner: Option<String>,
+}
+
+/// What mutual TLS needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TlsFiles {
+    pub(crate) cert: PathBuf,
+    pub(crate) key: PathBuf,
+    pub(crate) client_ca: PathBuf,
 }
 
 /// Why there is no [`Config`].
@@ -149,6 +190,8 @@ impl Environment {
             stderr_is_terminal: io::stderr().is_terminal(),
             no_color: env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()),
             dumb_terminal: env::var_os("TERM").is_some_and(|value| value == "dumb"),
+            has_passed_sockets: env::var("LISTEN_PID")
+                .is_ok_and(|pid| pid == process::id().to_string()),
         }
     }
 
@@ -167,12 +210,14 @@ impl OutputOptions {
         let format = match self.format.unwrap_or_default() {
             FormatChoice::Json => Format::Json,
             FormatChoice::Text => Format::Text,
+            FormatChoice::Journald => Format::Journald(JOURNAL_SOCKET.into()),
             FormatChoice::Auto if environment.stdout_is_terminal => Format::Text,
             FormatChoice::Auto => Format::Json,
         };
         let choice = self.color.unwrap_or_default();
         let color = environment.colors(choice, environment.stdout_is_terminal);
-        (format, color && format == Format::Text)
+        let color = color && format == Format::Text;
+        (format, color)
     }
 
     /// Whether standard error is coloured.

@@ -12,6 +12,7 @@ const PIPES: Environment = Environment {
     stderr_is_terminal: false,
     no_color: false,
     dumb_terminal: false,
+    has_passed_sockets: false,
 };
 const TERMINAL: Environment = Environment {
     stdin_is_terminal: true,
@@ -164,16 +165,57 @@ fn limits_are_inclusive() {
 }
 
 #[test]
-fn files_cannot_be_followed_and_the_way_out_is_named() {
-    assert!(configure(&["--follow"]).follow);
-    assert!(configure(&["--follow", "-"]).follow);
-    let hint = |flags: &[&str]| faults(flags).concat();
-    assert!(
-        hint(&["-f", "t.jsonl"]).ends_with("as in: tail -n +1 -F t.jsonl | tracecheck --follow")
-    );
-    assert!(hint(&["-f", "*.jsonl"]).ends_with("as in: tail -n +1 -F FILE | tracecheck --follow"));
-    assert!(hint(&["-f", "."]).ends_with("as in: tail -n +1 -F FILE | tracecheck --follow"));
-    assert_eq!(faults(&["-f", "a", "-", "b"]).len(), 2);
+fn what_is_read_where_nothing_is_named() {
+    assert_eq!(configure(&[]).inputs, [Input::Stdin]);
+    assert_eq!(configure(&["--follow"]).inputs, [Input::Stdin]);
+    let listening = configure(&["--listen=unix:trace.sock"]);
+    assert_eq!(listening.inputs, []);
+    assert!(listening.follow);
+    let both = configure(&["--listen=unix:trace.sock", "-", "a.jsonl"]);
+    assert_eq!(both.inputs, [Input::Stdin, Input::Path("a.jsonl".into())]);
+    let passed_on = Environment {
+        has_passed_sockets: true,
+        ..TERMINAL
+    };
+    let config = configure_in(&passed_on, &[]).expect("sockets are to be read");
+    assert!(config.follow && config.inputs.is_empty());
+}
+
+#[test]
+fn options_of_following_need_something_that_goes_on() {
+    for flag in ["--from-end", "--metrics=127.0.0.1:0"] {
+        assert!(faults(&[flag, "a.jsonl"])[0].contains("--follow or --listen with it"));
+        assert!(configure(&[flag, "--follow", "a.jsonl"]).follow);
+    }
+}
+
+#[test]
+fn tls_is_all_or_nothing() {
+    let all = ["--tls-cert=c", "--tls-key=k", "--tls-client-ca=a"];
+    assert!(configure(&all).listen.tls.is_some());
+    for left_out in 0..3 {
+        let mut some = all.to_vec();
+        some.remove(left_out);
+        assert!(faults(&some)[0].contains("TLS is mutual"), "{some:?}");
+    }
+}
+
+#[test]
+fn options_of_sockets_have_their_grammar() {
+    assert_eq!(configure(&["--unix-mode=0600"]).listen.unix_mode, 0o600);
+    for mode in ["0888", "1777", "rw", ""] {
+        assert!(faults(&["--unix-mode", mode])[0].contains("is no mode"));
+    }
+    for address in ["9184", ":9184", "localhost:", "localhost:http"] {
+        assert!(faults(&["--follow", "--metrics", address])[0].contains("is no address"));
+    }
+    assert!(faults(&["--max-connections=0"])[0].contains("no number of connections"));
+    assert!(faults(&["--max-buffered-bytes=1KiB"])[0].contains("out of range"));
+    assert!(faults(&["--drain=0s"])[0].contains("more than zero"));
+    let flags = ["--journal-socket=J", "--format=json"];
+    assert!(faults(&flags)[0].contains("--format journald with it"));
+    let flags = ["--journal-socket=J", "--format=journald"];
+    assert_eq!(configure(&flags).format, Format::Journald("J".into()));
 }
 
 #[test]
@@ -313,7 +355,6 @@ fn faults_of_the_file_join_those_of_the_flags() {
             [
                 "FILE:trace_kee",
                 "FILE:verbose",
-                "PATH",
                 "--trace-idle",
                 "FILE:max_traces",
                 "FILE:only"
