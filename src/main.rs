@@ -8,14 +8,18 @@ mod cli;
 mod commands;
 mod config;
 mod emit;
+mod engine;
 mod exit;
+mod output;
 mod progress;
 mod run;
 mod signals;
 mod source;
+mod tally;
 
 use std::io;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::{CommandFactory, Parser};
 use tracing_subscriber::EnvFilter;
@@ -31,12 +35,12 @@ fn main() -> ExitCode {
         return commands::run(command).into();
     }
     match Config::new(cli.run, &Environment::of_process()) {
-        Ok(config) => verify(&config).into(),
+        Ok(config) => verify(&Arc::new(config)).into(),
         Err(error) => refuse(&error).into(),
     }
 }
 
-fn verify(config: &Config) -> Status {
+fn verify(config: &Arc<Config>) -> Status {
     start_diagnostics(config);
     let outcome = run::run(config);
     if let Some(message) = outcome.message() {

@@ -15,7 +15,7 @@ use crate::source::Message;
 const TICK: Duration = Duration::from_millis(250);
 
 /// Sends [`Message::Stop`] at the first signal, and with `ticks` [`Message::Tick`] until then.
-pub(crate) fn listen(messages: mpsc::Sender<Message>, ticks: bool) -> io::Result<()> {
+pub(crate) fn listen(messages: mpsc::WeakSender<Message>, ticks: bool) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
@@ -37,18 +37,20 @@ pub(crate) fn listen(messages: mpsc::Sender<Message>, ticks: bool) -> io::Result
                 }
             });
             // A run that has ended by itself listens no more.
-            let _ = messages.blocking_send(Message::Stop);
+            if let Some(messages) = messages.upgrade() {
+                let _ = messages.blocking_send(Message::Stop);
+            }
             runtime.block_on(next(&mut signals));
             process::exit(Status::Failure.code().into());
         })?;
     Ok(())
 }
 
-async fn tick(messages: &mpsc::Sender<Message>) {
+async fn tick(messages: &mpsc::WeakSender<Message>) {
     loop {
         tokio::time::sleep(TICK).await;
-        if messages.send(Message::Tick).await.is_err() {
-            return;
+        if let Some(messages) = messages.upgrade() {
+            let _ = messages.send(Message::Tick).await;
         }
     }
 }

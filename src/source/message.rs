@@ -2,7 +2,8 @@
 //! nothing else of it.
 //!
 //! Of each source come, in this order: [`Message::Opened`], any number of [`Message::Bytes`], and one
-//! of [`Message::Ended`] and [`Message::Failed`].
+//! of [`Message::Ended`] and [`Message::Failed`]. Whoever reads holds a sender of the channel for as
+//! long as something may come from it: where the last one is gone, everything was read.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -129,8 +130,6 @@ pub(crate) enum Message {
     },
     /// Time goes on. Comes several times a second where traces are followed.
     Tick,
-    /// Every source was read.
-    Done,
     /// Somebody wants the run to end.
     Stop,
 }

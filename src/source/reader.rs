@@ -37,7 +37,6 @@ pub(crate) fn read_all(origins: Vec<Origin>, archives: Archives, messages: mpsc:
             };
             // An error says that nobody listens any more.
             let _ = origins.iter().try_for_each(|origin| reader.read(origin));
-            let _ = reader.send(Message::Done);
         })
         .expect("a process can start a second thread");
 }
