@@ -65,6 +65,14 @@ pub(crate) struct RunOptions {
     #[arg(long, help_heading = INPUT)]
     pub(crate) from_end: bool,
 
+    /// Verify with so many threads [default: the cores]
+    ///
+    /// Files that are traces of their own are verified side by side, and reported in their order all
+    /// the same. One file, standard input and traces told apart by --trace-key take one thread that
+    /// reads and one that verifies, whatever is given. At least 1; default: as many as there are cores.
+    #[arg(long, value_name = "N", help_heading = INPUT)]
+    pub(crate) jobs: Option<String>,
+
     /// Take longer lines for malformed [default: 16MiB]
     ///
     /// A longer line is E_STRUCTURE and the next one is read as if nothing had happened. The limit
@@ -97,9 +105,9 @@ pub(crate) struct RunOptions {
     #[arg(long, value_name = "FILE", help_heading = INPUT)]
     pub(crate) declaration: Option<PathBuf>,
 
-    /// Accept streams on this address, `tcp:HOST:PORT` or `unix:PATH` (repeatable)
+    /// Accept streams on this address (repeatable)
     ///
-    /// Each connection is a source. Implies --follow. A TCP address that is not of this machine alone
+    /// tcp:HOST:PORT or unix:PATH. Each connection is a source. Implies --follow. A TCP address that is not of this machine alone
     /// (127.0.0.0/8, ::1) is refused without mutual TLS, unless --insecure-listen says that it is
     /// meant. Sockets that systemd passes on are listened on as well. Default: none.
     #[arg(long, value_name = "ADDRESS", help_heading = SOCKETS)]

@@ -7,13 +7,13 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use tracecheck::event::{SourceState, Summary};
-use tracecheck::{Severity, Source};
+use tracecheck::{Severity, Source, Totals};
 
 use crate::checking::{Checker, Declaration, Lines};
 use crate::config::Config;
 use crate::emit::sanitise::{Visible, visible};
 use crate::exit::Outcome;
-use crate::output::Output;
+use crate::output::{Output, Told};
 use crate::source::{Message, Opened, SourceId};
 use crate::tally::Tally;
 
@@ -31,6 +31,8 @@ pub(crate) struct Engine {
     bytes: u64,
     /// Whether what was read is all there is: no source failed, nobody stopped the run.
     is_complete: bool,
+    /// What other engines have seen for the same run.
+    elsewhere: Totals,
     /// The sources that are being read.
     open: HashMap<SourceId, OpenSource>,
 }
@@ -39,6 +41,14 @@ struct OpenSource {
     source: Source,
     lines: Lines,
     tally: Tally,
+}
+
+/// What an engine came to that verified a part of a run.
+pub(crate) struct Share {
+    totals: Totals,
+    bytes: u64,
+    source_errors: u64,
+    is_complete: bool,
 }
 
 /// What a message means for the run as a whole.
@@ -63,6 +73,7 @@ impl Engine {
             started: Instant::now(),
             bytes: 0,
             is_complete: true,
+            elsewhere: Totals::default(),
             open: HashMap::new(),
         }
     }
@@ -232,12 +243,13 @@ impl Engine {
             self.checker.end_all(&mut self.output.reports);
             self.output.write_reports();
         }
-        let totals = self.checker.totals();
+        let mut totals = self.checker.totals().clone();
+        totals.add(&self.elsewhere);
         let summary = Summary {
             records: totals.records,
             placements: totals.placements,
             traces: totals.traces,
-            counts: totals.counts.clone(),
+            counts: totals.counts,
             bytes: self.bytes,
             seconds: self.started.elapsed().as_secs_f64(),
         };
@@ -245,10 +257,49 @@ impl Engine {
         self.output.flush()
     }
 
+    /// Writes what another engine, for some source of the same run, has to tell.
+    pub(crate) fn tell(&mut self, told: Told) -> io::Result<()> {
+        self.output.tell(told)
+    }
+
+    /// Writes to another output from now on.
+    pub(crate) fn write_to(&mut self, output: Output) {
+        self.output = output;
+    }
+
+    /// Hands everything that was told to whoever reads it.
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
+        self.output.flush()
+    }
+
+    /// Hands on what was not told yet, where another engine writes it.
+    pub(crate) fn hand_on(&mut self) -> io::Result<()> {
+        self.output.hand_on()
+    }
+
+    /// What it came to, for the engine that sums up.
+    pub(crate) fn share(&self) -> Share {
+        Share {
+            totals: self.checker.totals().clone(),
+            bytes: self.bytes,
+            source_errors: self.outcome.source_errors,
+            is_complete: self.is_complete,
+        }
+    }
+
+    /// Adds what another engine came to.
+    pub(crate) fn add(&mut self, share: &Share) {
+        self.elsewhere.add(&share.totals);
+        self.bytes += share.bytes;
+        self.outcome.source_errors += share.source_errors;
+        self.is_complete &= share.is_complete;
+    }
+
     /// Whether there was a finding that `--fail-on` includes.
     pub(crate) fn has_failing_findings(&self) -> bool {
-        let counts = &self.checker.totals().counts;
-        let has = |severity| self.config.fail_on.includes(severity) && counts.total(severity) > 0;
+        let (here, elsewhere) = (&self.checker.totals().counts, &self.elsewhere.counts);
+        let total = |severity| here.total(severity) + elsewhere.total(severity);
+        let has = |severity| self.config.fail_on.includes(severity) && total(severity) > 0;
         has(Severity::Error) || has(Severity::Warning)
     }
 }

@@ -156,6 +156,13 @@ impl Counts {
         self.0[code as usize] += 1;
     }
 
+    /// Counts all that others have counted.
+    pub fn add_all(&mut self, others: &Counts) {
+        for (count, more) in self.0.iter_mut().zip(others.0) {
+            *count += more;
+        }
+    }
+
     /// How many of `code`.
     #[must_use]
     pub fn get(&self, code: Code) -> u64 {

@@ -11,11 +11,13 @@ mod emit;
 mod engine;
 mod exit;
 mod output;
+mod parallel;
 mod progress;
 mod run;
 mod signals;
 mod source;
 mod tally;
+mod ticks;
 
 use std::io;
 use std::process::ExitCode;

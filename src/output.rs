@@ -1,6 +1,8 @@
 //! Where the engine's reports go.
 
 use std::io::{self, Write};
+use std::mem;
+use std::sync::mpsc::SyncSender;
 use std::time::SystemTime;
 
 use tracecheck::Report;
@@ -10,17 +12,44 @@ use crate::config::{Config, Format, Protocol};
 use crate::emit::{self, Emitter, Terms};
 use crate::progress::Progress;
 
-/// Writes reports and says what the program does, clear of the progress bar. After an error
+/// Most that is handed on together to another thread: enough that the handing on does not count.
+const BATCH_REPORTS: usize = 256;
+
+/// Takes reports and says what the program does, clear of the progress bar. After an error
 /// nothing more is written.
 pub(crate) struct Output {
-    emitter: Emitter<Box<dyn Write>>,
+    target: Target,
     progress: Progress,
     error: Option<io::Error>,
     /// What has come together and is to be written.
     pub(crate) reports: Vec<Report>,
 }
 
+enum Target {
+    /// They are written here.
+    Emitter(Box<Emitter<Box<dyn Write>>>),
+    /// Another thread writes them, in batches.
+    Thread {
+        batch: Vec<Told>,
+        batches: SyncSender<Vec<Told>>,
+    },
+}
+
+/// What is told of a run, on its way to the thread that writes it.
+#[derive(Debug)]
+pub(crate) enum Told {
+    /// A finding or the end of a trace.
+    Report(Report),
+    /// What became of a source.
+    Source {
+        state: SourceState,
+        source: String,
+        message: String,
+    },
+}
+
 impl Output {
+    /// Writes to `out` as the configuration says.
     pub(crate) fn new(config: &Config, out: Box<dyn Write>, progress: Progress) -> Output {
         let terms = match config.protocol {
             Protocol::A3 => Terms::Traces,
@@ -35,8 +64,21 @@ impl Output {
             Format::Journald(_) => emit::Format::Json,
         };
         let emitter = Emitter::new(out, format, config.trace_events, SystemTime::now);
+        Output::to(
+            Target::Emitter(Box::new(emitter.in_terms_of(terms))),
+            progress,
+        )
+    }
+
+    /// Leaves the writing to whoever receives the batches.
+    pub(crate) fn to_thread(batches: SyncSender<Vec<Told>>, progress: Progress) -> Output {
+        let batch = Vec::new();
+        Output::to(Target::Thread { batch, batches }, progress)
+    }
+
+    fn to(target: Target, progress: Progress) -> Output {
         Output {
-            emitter: emitter.in_terms_of(terms),
+            target,
             progress,
             error: None,
             reports: Vec::new(),
@@ -46,12 +88,36 @@ impl Output {
     /// Writes the reports that have come together.
     #[inline]
     pub(crate) fn write_reports(&mut self) {
-        if self.reports.is_empty() {
-            return;
+        if !self.reports.is_empty() {
+            self.write_some_reports();
         }
-        for report in self.reports.drain(..) {
+    }
+
+    fn write_some_reports(&mut self) {
+        for report in mem::take(&mut self.reports).drain(..) {
             if self.error.is_none() {
-                self.error = self.emitter.report(&report).err();
+                self.error = self.tell(Told::Report(report)).err();
+            }
+        }
+    }
+
+    /// Writes what a verifying thread has to tell.
+    pub(crate) fn tell(&mut self, told: Told) -> io::Result<()> {
+        match &mut self.target {
+            Target::Emitter(emitter) => match told {
+                Told::Report(report) => emitter.report(&report),
+                Told::Source {
+                    state,
+                    source,
+                    message,
+                } => emitter.source_state(state, &source, &message),
+            },
+            Target::Thread { batch, batches } => {
+                batch.push(told);
+                match batch.len() < BATCH_REPORTS {
+                    true => Ok(()),
+                    false => send(batch, batches),
+                }
             }
         }
     }
@@ -63,19 +129,40 @@ impl Output {
         message: &str,
     ) -> io::Result<()> {
         self.result()?;
-        self.emitter.source_state(state, source, message)
+        self.tell(Told::Source {
+            state,
+            source: source.to_owned(),
+            message: message.to_owned(),
+        })
     }
 
+    /// Writes the summary, which is for whoever writes.
     pub(crate) fn summary(&mut self, summary: &Summary) -> io::Result<()> {
         self.result()?;
         self.progress.finish();
-        self.emitter.summary(summary)
+        match &mut self.target {
+            Target::Emitter(emitter) => emitter.summary(summary),
+            Target::Thread { .. } => Ok(()),
+        }
     }
 
     /// Hands on what was written.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         self.result()?;
-        self.emitter.flush()
+        match &mut self.target {
+            Target::Emitter(emitter) => emitter.flush(),
+            // What is handed on late is written late, which nobody sees in a run to the end.
+            Target::Thread { .. } => Ok(()),
+        }
+    }
+
+    /// Hands on the rest, where another thread writes.
+    pub(crate) fn hand_on(&mut self) -> io::Result<()> {
+        self.result()?;
+        match &mut self.target {
+            Target::Emitter(_) => Ok(()),
+            Target::Thread { batch, batches } => send(batch, batches),
+        }
     }
 
     /// Tells how much more was read.
@@ -91,4 +178,10 @@ impl Output {
     fn result(&mut self) -> io::Result<()> {
         self.error.take().map_or(Ok(()), Err)
     }
+}
+
+fn send(batch: &mut Vec<Told>, batches: &SyncSender<Vec<Told>>) -> io::Result<()> {
+    // Whoever writes is gone only where it cannot write any more, and says so itself.
+    let gone = |_| io::Error::from(io::ErrorKind::BrokenPipe);
+    batches.send(mem::take(batch)).map_err(gone)
 }

@@ -3,6 +3,7 @@
 use std::io;
 use std::mem;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::mpsc::{Sender, channel};
 
@@ -12,9 +13,11 @@ use crate::emit::sanitise::visible;
 use crate::engine::{Engine, Flow, shown};
 use crate::exit::Outcome;
 use crate::output::Output;
+use crate::parallel::Parallel;
 use crate::progress::Progress;
 use crate::signals;
 use crate::source::{Archives, Expansion, Message, Origin, expand, read_all};
+use crate::ticks;
 
 /// Messages that wait between the threads; what bounds the memory is the number of blocks.
 const CHANNEL_MESSAGES: usize = 4;
@@ -28,7 +31,7 @@ pub(crate) fn run(config: &Arc<Config>) -> Outcome {
     let output = Output::new(config, out, progress.clone());
     let (checker, declaration) = Checker::new(config);
     let mut engine = Engine::new(Arc::clone(config), checker, output);
-    let result = verify(config, &mut engine, declaration, expansion);
+    let result = verify(config, &mut engine, declaration, expansion, &progress);
     progress.finish();
     if let Err(error) = result {
         engine.outcome.note_output_error(&error);
@@ -41,18 +44,29 @@ pub(crate) fn run(config: &Arc<Config>) -> Outcome {
 }
 
 fn verify(
-    config: &Config,
+    config: &Arc<Config>,
     engine: &mut Engine,
     declaration: Declaration,
     expansion: Expansion,
+    progress: &Progress,
 ) -> io::Result<()> {
     engine.announce_declaration(declaration)?;
     announce(config, engine, &expansion)?;
     let nothing_read = expansion.origins.is_empty() && expansion.failures.is_empty();
     engine.outcome.nothing_read = nothing_read;
+    if are_side_by_side(config, &expansion.origins) {
+        return verify_side_by_side(config, engine, expansion.origins, progress);
+    }
     let (sender, mut receiver) = channel(CHANNEL_MESSAGES);
-    if let Err(error) = signals::listen(sender.downgrade(), config.follow) {
-        tracing::warn!("signals will end the run at once: {error}");
+    let messages = sender.downgrade();
+    listen(move || {
+        // Where nobody reads any more the run ends by itself.
+        if let Some(messages) = messages.upgrade() {
+            let _ = messages.blocking_send(Message::Stop);
+        }
+    });
+    if config.follow {
+        ticks::start(sender.downgrade());
     }
     start_reading(config, expansion.origins, sender);
     // Whoever reads holds a sender; when the last one is gone everything was read.
@@ -62,6 +76,37 @@ fn verify(
         }
     }
     engine.finish()
+}
+
+/// Whether the sources have nothing to do with one another and there are threads for several.
+fn are_side_by_side(config: &Config, origins: &[Origin]) -> bool {
+    let are_apart = config.trace_key.is_none() && !config.follow;
+    are_apart && origins.len() > 1 && config.jobs.get() > 1
+}
+
+fn verify_side_by_side(
+    config: &Arc<Config>,
+    engine: &mut Engine,
+    origins: Vec<Origin>,
+    progress: &Progress,
+) -> io::Result<()> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let wanted = Arc::clone(&stop);
+    listen(move || wanted.store(true, Ordering::Relaxed));
+    let parallel = Parallel {
+        config,
+        jobs: config.jobs,
+        progress,
+        stop: &stop,
+    };
+    parallel.verify(origins, engine)?;
+    engine.finish()
+}
+
+fn listen(stop: impl FnOnce() + Send + 'static) {
+    if let Err(error) = signals::listen(stop) {
+        tracing::warn!("signals will end the run at once: {error}");
+    }
 }
 
 /// Says what of the options has no effect and what of the input could not be found.

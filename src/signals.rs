@@ -3,21 +3,15 @@
 use std::io;
 use std::process;
 use std::thread;
-use std::time::Duration;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::mpsc;
 
 use crate::exit::Status;
-use crate::source::Message;
 
-/// How often [`Message::Tick`] is sent.
-const TICK: Duration = Duration::from_millis(250);
-
-/// Sends [`Message::Stop`] at the first signal, and with `ticks` [`Message::Tick`] until then.
-pub(crate) fn listen(messages: mpsc::WeakSender<Message>, ticks: bool) -> io::Result<()> {
+/// Calls `stop` at the first signal.
+pub(crate) fn listen(stop: impl FnOnce() + Send + 'static) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
+        .enable_io()
         .build()?;
     // Registered before the thread runs, so that no signal falls in between.
     let mut signals = {
@@ -30,29 +24,12 @@ pub(crate) fn listen(messages: mpsc::WeakSender<Message>, ticks: bool) -> io::Re
     thread::Builder::new()
         .name("signals".to_owned())
         .spawn(move || {
-            runtime.block_on(async {
-                tokio::select! {
-                    () = next(&mut signals) => {}
-                    () = tick(&messages), if ticks => {}
-                }
-            });
-            // A run that has ended by itself listens no more.
-            if let Some(messages) = messages.upgrade() {
-                let _ = messages.blocking_send(Message::Stop);
-            }
+            runtime.block_on(next(&mut signals));
+            stop();
             runtime.block_on(next(&mut signals));
             process::exit(Status::Failure.code().into());
         })?;
     Ok(())
-}
-
-async fn tick(messages: &mpsc::WeakSender<Message>) {
-    loop {
-        tokio::time::sleep(TICK).await;
-        if let Some(messages) = messages.upgrade() {
-            let _ = messages.send(Message::Tick).await;
-        }
-    }
 }
 
 async fn next((interrupt, terminate): &mut (Signal, Signal)) {

@@ -138,7 +138,10 @@ fn wrong_usage_is_refused() {
         (&["--no-such-flag"][..], "--no-such-flag"),
         (&["--trace-kee=/a"], "--trace-key"),
         (&["--trace-key"], "a value is required"),
-        (&["--format=xml"], "[possible values: json, text, journald, auto]"),
+        (
+            &["--format=xml"],
+            "[possible values: json, text, journald, auto]",
+        ),
         (&["-q", "-v"], "cannot be used with"),
         (&["match", "one.json"], "<DECLARATION>"),
         (&["completions", "cmd"], "possible values"),

@@ -3,6 +3,7 @@
 use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
+use std::thread;
 use std::time::Duration;
 
 use tracecheck::filter::FilterList;
@@ -75,6 +76,7 @@ impl Checker {
         let from_end = typed.from_end || file.from_end.unwrap_or_default();
         self.only_following(&typed, &file, follow);
         let max_buffered_bytes = self.max_buffered_bytes(&typed, &file);
+        let jobs = self.number("jobs", &typed.jobs, &file.jobs);
         let paths = self.list("paths", typed.paths, file.paths);
         let nothing_given = paths.value.is_empty() && !has_sockets;
         let no_advisories = typed.no_advisories || file.no_advisories.unwrap_or_default();
@@ -85,6 +87,7 @@ impl Checker {
             inputs: self.inputs(paths, has_sockets),
             follow,
             from_end,
+            jobs: jobs.unwrap_or_else(cores),
             listen,
             max_buffered_bytes,
             state_dir: typed.state_dir.or(file.state_dir),
@@ -526,6 +529,11 @@ impl Checker {
             expected: expected.to_owned(),
         });
     }
+}
+
+/// How many cores the process may use.
+fn cores() -> NonZeroUsize {
+    thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
 }
 
 fn flag_place(name: &str) -> String {

@@ -32,6 +32,7 @@ pub(super) struct FileOptions {
     pub(super) metrics: Option<String>,
     pub(super) drain: Option<String>,
     pub(super) journal_socket: Option<PathBuf>,
+    pub(super) jobs: Option<NumberOrText>,
     pub(super) max_record_bytes: Option<NumberOrText>,
     pub(super) protocol: Option<ProtocolChoice>,
     pub(super) declaration: Option<PathBuf>,
@@ -235,6 +236,7 @@ mod tests {
             metrics = "127.0.0.1:9184"
             drain = "5s"
             journal_socket = "journal"
+            jobs = 2
             max_record_bytes = "64KiB"
             protocol = "ag-ui"
             declaration = "agent.json"

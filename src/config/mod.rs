@@ -31,6 +31,8 @@ pub(crate) struct Config {
     pub(crate) follow: bool,
     /// Begin at the end of files that exist and are not known.
     pub(crate) from_end: bool,
+    /// How many threads may verify.
+    pub(crate) jobs: NonZeroUsize,
     /// Where connections are accepted.
     pub(crate) listen: ListenOptions,
     /// Most that is held of unfinished lines, of all sources together.

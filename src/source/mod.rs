@@ -16,7 +16,7 @@ mod reader;
 pub(crate) use content::Archives;
 pub(crate) use message::{Message, Opened, SourceId, SourceKind};
 pub(crate) use paths::{Expansion, expand};
-pub(crate) use reader::read_all;
+pub(crate) use reader::{Reader, Unheard, read_all};
 
 use std::path::PathBuf;
 

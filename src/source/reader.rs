@@ -24,42 +24,55 @@ const BLOCKS_AHEAD: usize = 2;
 
 /// Starts reading the sources in their order.
 pub(crate) fn read_all(origins: Vec<Origin>, archives: Archives, messages: mpsc::Sender<Message>) {
-    let (used, empty) = channel();
-    (0..=BLOCKS_AHEAD).for_each(|_| used.send(Block::new()).expect("the receiver is right here"));
     thread::Builder::new()
         .name("reader".to_owned())
         .spawn(move || {
-            let reader = Reader {
-                archives,
-                messages,
-                empty,
-                used,
-            };
+            let mut reader = Reader::new(archives, 1 + BLOCKS_AHEAD);
+            let mut send = |message| messages.blocking_send(message).map_err(|_| Unheard);
             // An error says that nobody listens any more.
-            let _ = origins.iter().try_for_each(|origin| reader.read(origin));
+            let _ = origins
+                .iter()
+                .try_for_each(|origin| reader.read(origin, &mut send));
         })
         .expect("a process can start a second thread");
 }
 
-struct Reader {
+/// Reads sources one after the other.
+pub(crate) struct Reader {
     archives: Archives,
-    messages: mpsc::Sender<Message>,
     empty: Receiver<Block>,
     used: Sender<Block>,
 }
 
 /// Nobody listens any more.
-struct Unheard;
+#[derive(Debug)]
+pub(crate) struct Unheard;
 
 impl Reader {
-    fn read(&self, origin: &Origin) -> Result<(), Unheard> {
+    /// A reader with so many blocks; it waits where all of them are in use.
+    pub(crate) fn new(archives: Archives, blocks: usize) -> Reader {
+        let (used, empty) = channel();
+        (0..blocks).for_each(|_| used.send(Block::new()).expect("the receiver is right here"));
+        Reader {
+            archives,
+            empty,
+            used,
+        }
+    }
+
+    /// Reads a source to its end, and sends all of it.
+    pub(crate) fn read(
+        &mut self,
+        origin: &Origin,
+        send: &mut impl FnMut(Message) -> Result<(), Unheard>,
+    ) -> Result<(), Unheard> {
         let name = origin.name();
         let (file, metadata) = match open(origin) {
             Ok(opened) => opened,
-            Err(error) => return self.fail(None, name, &error),
+            Err(error) => return send(failure(None, name, &error)),
         };
         let id = SourceId::next();
-        self.send(Message::Opened(Box::new(Opened {
+        send(Message::Opened(Box::new(Opened {
             id,
             source: Source {
                 name: Arc::from(&*name),
@@ -78,34 +91,30 @@ impl Reader {
             let block = Lent::new(block, self.used.clone());
             match filled {
                 Ok(0) => {
-                    return self.send(Message::Ended {
+                    return send(Message::Ended {
                         id,
                         state: SourceState::Closed,
                         message: "read to its end".to_owned(),
                     });
                 }
-                Ok(_) => self.send(Message::Bytes {
+                Ok(_) => send(Message::Bytes {
                     id,
                     chunk: Chunk::Block(block),
                     read: content.newly_read(),
                     arrived,
                 })?,
-                Err(error) => return self.fail(Some(id), name, &error),
+                Err(error) => return send(failure(Some(id), name, &error)),
             }
         }
     }
+}
 
-    fn fail(&self, id: Option<SourceId>, name: String, error: &io::Error) -> Result<(), Unheard> {
-        self.send(Message::Failed {
-            id,
-            name,
-            error: error.to_string(),
-            is_final: true,
-        })
-    }
-
-    fn send(&self, message: Message) -> Result<(), Unheard> {
-        self.messages.blocking_send(message).map_err(|_| Unheard)
+fn failure(id: Option<SourceId>, name: String, error: &io::Error) -> Message {
+    Message::Failed {
+        id,
+        name,
+        error: error.to_string(),
+        is_final: true,
     }
 }
 

@@ -70,6 +70,16 @@ pub struct Totals {
     pub counts: Counts,
 }
 
+impl Totals {
+    /// Adds what another verifier has seen.
+    pub fn add(&mut self, other: &Totals) {
+        self.records += other.records;
+        self.placements += other.placements;
+        self.traces += other.traces;
+        self.counts.add_all(&other.counts);
+    }
+}
+
 /// Verifies traces line by line. Knows no file, socket or clock.
 ///
 /// ```
