@@ -8,7 +8,7 @@ use std::str::FromStr;
 use crate::emit::sanitise::visible;
 
 /// Longest path of a Unix socket: the kernel's `sun_path`, without the NUL at its end.
-const MAX_UNIX_PATH_BYTES: usize = 107;
+pub(super) const MAX_UNIX_PATH_BYTES: usize = 107;
 
 /// Longest part of what was given that a message repeats.
 const MAX_SHOWN_CHARS: usize = 200;
@@ -188,7 +188,7 @@ mod tests {
             ("tcp:a b:1", "has no name of a host"),
             ("unix:", "has no path"),
             ("unix:/run/", "ends in a slash"),
-            ("unix:a\0b", "`unix:a\\0b` has a NUL in its path"),
+            ("unix:a\0b", "`unix:a\\u{0}b` has a NUL in its path"),
             (&format!("unix:{}", "x".repeat(108)), "has too long a path"),
         ] {
             let error = text.parse::<Address>().unwrap_err();

@@ -77,7 +77,11 @@ impl Authority {
             .arg(self.path(&format!("{file}.pem")))
             .arg("-keyout")
             .arg(self.path(&format!("{file}.key")))
-            .args(signer.iter().flat_map(|(flag, path)| [Path::new(flag), path]))
+            .args(
+                signer
+                    .iter()
+                    .flat_map(|(flag, path)| [Path::new(flag), path]),
+            )
             .output()
             .expect("openssl can be run");
         assert!(output.status.success(), "openssl: {output:?}");

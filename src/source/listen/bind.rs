@@ -13,8 +13,8 @@ use super::address::Address;
 use super::fault::Fault;
 use super::socket_file::{Access, Removal, listen_at};
 
-/// What is said of a socket that strangers could reach.
-pub(super) const OPEN_TO_STRANGERS: &str = "other machines can reach this, and nothing would tell who sends; \
+/// What is said of a socket that must not be reachable.
+pub(super) const REACHABLE: &str = "other machines can reach this, and nothing would tell who sends; \
     give --tls-cert, --tls-key and --tls-client-ca, or --insecure-listen if it is meant";
 
 /// A single place to listen, as it was asked for: its port may be 0.
@@ -48,17 +48,19 @@ pub(super) struct Bound {
     pub(super) listener: RawListener,
 }
 
-/// What the addresses stand for, each endpoint once; whatever strangers could reach is a fault,
-/// unless they are `kept_out`.
-pub(super) fn resolve(addresses: &[Address], kept_out: bool) -> Result<Vec<Wanted>, Vec<Fault>> {
+/// What the addresses stand for, each endpoint once; what other machines can reach is a fault unless
+/// it `may_be_reachable`.
+pub(super) fn resolve(
+    addresses: &[Address],
+    may_be_reachable: bool,
+) -> Result<Vec<Wanted>, Vec<Fault>> {
     let mut seen = HashSet::new();
     let mut all = Vec::new();
     let mut faults = Vec::new();
     for address in addresses {
         let found = endpoints(address).and_then(|endpoints| {
-            let is_open = !kept_out && endpoints.iter().any(Endpoint::is_open_to_strangers);
-            match is_open {
-                true => Err(OPEN_TO_STRANGERS.to_owned()),
+            match !may_be_reachable && endpoints.iter().any(Endpoint::is_reachable) {
+                true => Err(REACHABLE.to_owned()),
                 false => Ok(endpoints),
             }
         });
@@ -94,14 +96,14 @@ fn endpoints(address: &Address) -> Result<Vec<Endpoint>, String> {
 }
 
 /// Whether programs on other machines can reach that address.
-fn is_reachable(ip: IpAddr) -> bool {
+fn is_reachable_ip(ip: IpAddr) -> bool {
     !ip.to_canonical().is_loopback()
 }
 
 impl Endpoint {
-    fn is_open_to_strangers(&self) -> bool {
+    fn is_reachable(&self) -> bool {
         match self {
-            Endpoint::Tcp(address) => is_reachable(address.ip()),
+            Endpoint::Tcp(address) => is_reachable_ip(address.ip()),
             Endpoint::Unix(_) => false,
         }
     }
@@ -134,8 +136,10 @@ impl Wanted {
         is_kept: impl Fn(&Endpoint) -> bool,
         access: Access,
     ) -> Result<Vec<Bound>, Fault> {
-        let (kept, new): (Vec<_>, Vec<_>) =
-            self.endpoints.iter().partition(|endpoint| is_kept(endpoint));
+        let (kept, new): (Vec<_>, Vec<_>) = self
+            .endpoints
+            .iter()
+            .partition(|endpoint| is_kept(endpoint));
         let mut bound = Vec::new();
         let mut absent = None;
         for endpoint in new {
@@ -203,12 +207,12 @@ impl Bound {
 
 impl RawListener {
     /// Whether programs on other machines can reach it.
-    pub(super) fn is_open_to_strangers(&self) -> bool {
+    pub(super) fn is_reachable(&self) -> bool {
         match self {
             // One whose address cannot be told is not trusted.
             RawListener::Tcp(listener) => listener
                 .local_addr()
-                .map_or(true, |address| is_reachable(address.ip())),
+                .map_or(true, |address| is_reachable_ip(address.ip())),
             RawListener::Unix(_) => false,
         }
     }
@@ -236,22 +240,36 @@ impl fmt::Display for RawListener {
 mod tests {
     use super::*;
 
-    fn resolved(text: &str, kept_out: bool) -> Result<Vec<Wanted>, String> {
+    fn resolved(text: &str, may_be_reachable: bool) -> Result<Vec<Wanted>, String> {
         let addresses: Vec<_> = text.split(' ').map(|one| one.parse().unwrap()).collect();
-        resolve(&addresses, kept_out).map_err(|faults| {
+        resolve(&addresses, may_be_reachable).map_err(|faults| {
             let faults: Vec<_> = faults.iter().map(Fault::to_string).collect();
             faults.join("\n")
         })
     }
 
     #[test]
-    fn strangers_are_kept_out() {
-        for text in ["tcp:127.0.0.1:1", "tcp:127.9.8.7:1", "tcp:[::1]:1", "tcp:localhost:1", "unix:s"] {
+    fn strangers_are_may_be_reachable() {
+        for text in [
+            "tcp:127.0.0.1:1",
+            "tcp:127.9.8.7:1",
+            "tcp:[::1]:1",
+            "tcp:localhost:1",
+            "unix:s",
+        ] {
             assert!(resolved(text, false).is_ok(), "{text}");
         }
-        for text in ["tcp:0.0.0.0:1", "tcp:[::]:1", "tcp:192.0.2.1:1", "tcp:[::ffff:192.0.2.1]:1"] {
+        for text in [
+            "tcp:0.0.0.0:1",
+            "tcp:[::]:1",
+            "tcp:192.0.2.1:1",
+            "tcp:[::ffff:192.0.2.1]:1",
+        ] {
             let fault = resolved(text, false).unwrap_err();
-            assert!(fault.starts_with(&format!("{text}: other machines")), "{fault}");
+            assert!(
+                fault.starts_with(&format!("{text}: other machines")),
+                "{fault}"
+            );
             assert!(fault.contains("--tls-client-ca"), "{fault}");
             assert!(resolved(text, true).is_ok(), "{text}");
         }

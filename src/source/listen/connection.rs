@@ -265,7 +265,9 @@ impl Idle {
 
     /// Time in which nothing was read does not count: it was not the peer who was silent.
     fn pass_over(&mut self, time: Duration) {
-        self.deadline = self.deadline.and_then(|deadline| deadline.checked_add(time));
+        self.deadline = self
+            .deadline
+            .and_then(|deadline| deadline.checked_add(time));
     }
 
     /// What the future gives in time, or what is said of the silence.
@@ -282,7 +284,10 @@ impl Idle {
 
 /// Identity of a connection: no other has it, of this process or another.
 fn origin(name: &str, id: SourceId, now: SystemTime) -> u128 {
-    let nanos = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+    let nanos = now
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default()
+        .as_nanos();
     xxh3_128(format!("{nanos} {id:?} {name}").as_bytes())
 }
 

@@ -45,7 +45,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use self::accept::Listener;
-use self::bind::{Bound, Endpoint, OPEN_TO_STRANGERS, Wanted, resolve};
+use self::bind::{Bound, Endpoint, REACHABLE, Wanted, resolve};
 use self::slots::{Slots, connections_that_fit};
 use self::socket_file::{Access, SocketFile};
 use self::sparing::Sparing;
@@ -99,7 +99,7 @@ struct Taking {
     /// None if it was passed on by systemd.
     endpoint: Option<Endpoint>,
     file: Option<SocketFile>,
-    is_open_to_strangers: bool,
+    is_reachable: bool,
     stop: CancellationToken,
     task: JoinHandle<()>,
 }
@@ -125,9 +125,16 @@ struct Settings {
     connection_idle: Option<Duration>,
 }
 
+/// What the options ask for, looked up and read, and nothing bound yet.
+#[derive(Debug, Default)]
+struct Prepared {
+    tls: Option<Arc<ServerConfig>>,
+    wanted: Vec<Wanted>,
+}
+
 impl ListenOptions {
-    /// Whether connections from other machines are meant, or have to show who they are.
-    fn keeps_strangers_out(&self) -> bool {
+    /// Whether other machines may reach the sockets: clients show who they are, or it is meant.
+    fn may_be_reachable(&self) -> bool {
         self.tls.is_some() || self.insecure
     }
 
@@ -138,12 +145,12 @@ impl ListenOptions {
         }
     }
 
-    /// What needs no socket: TLS, and what the addresses stand for.
-    fn prepare(&self) -> Result<(Option<Arc<ServerConfig>>, Vec<Wanted>), Vec<Fault>> {
+    /// Does what needs no socket.
+    fn prepare(&self) -> Result<Prepared, Vec<Fault>> {
         let tls = self.tls.as_ref().map(tls::server_config).transpose();
-        let wanted = resolve(&self.addresses, self.keeps_strangers_out());
+        let wanted = resolve(&self.addresses, self.may_be_reachable());
         match (tls, wanted) {
-            (Ok(tls), Ok(wanted)) => Ok((tls, wanted)),
+            (Ok(tls), Ok(wanted)) => Ok(Prepared { tls, wanted }),
             (tls, wanted) => Err([tls.err(), wanted.err()]
                 .into_iter()
                 .flatten()
@@ -165,13 +172,13 @@ impl Listeners {
     ) -> Result<Listeners, Vec<Fault>> {
         let (passed, mut faults) = activated.into_parts();
         for listener in &passed {
-            if listener.is_open_to_strangers() && !options.keeps_strangers_out() {
-                faults.push(Fault::new(listener, OPEN_TO_STRANGERS));
+            if listener.is_reachable() && !options.may_be_reachable() {
+                faults.push(Fault::new(listener, REACHABLE));
             }
         }
-        let (tls, wanted) = options.prepare().unwrap_or_else(|more| {
+        let Prepared { tls, wanted } = options.prepare().unwrap_or_else(|more| {
             faults.extend(more);
-            Default::default()
+            Prepared::default()
         });
         let mut bound: Vec<_> = passed.into_iter().map(Bound::passed_on).collect();
         match bind_all(&wanted, |_| false, options.access()) {
@@ -235,18 +242,18 @@ impl Listening {
     ///
     /// Everything that stands in the way; then nothing has changed.
     pub(crate) async fn reload(&mut self, options: ListenOptions) -> Result<(), Vec<Fault>> {
-        let (tls, wanted) = options.prepare()?;
+        let Prepared { tls, wanted } = options.prepare()?;
         let passed_on = self.taking.iter().filter(|one| one.endpoint.is_none());
         let faults: Vec<_> = passed_on
-            .filter(|one| one.is_open_to_strangers && !options.keeps_strangers_out())
-            .map(|_| Fault::new("a socket passed on by systemd", OPEN_TO_STRANGERS))
+            .filter(|one| one.is_reachable && !options.may_be_reachable())
+            .map(|_| Fault::new("a socket passed on by systemd", REACHABLE))
             .collect();
         if !faults.is_empty() {
             return Err(faults);
         }
         let new = bind_all(&wanted, |endpoint| self.takes(endpoint), options.access())?;
-        let ready = make_ready(new)
-            .map_err(|error| vec![Fault::new("the runtime", error.to_string())])?;
+        let ready =
+            make_ready(new).map_err(|error| vec![Fault::new("the runtime", error.to_string())])?;
         let stays = |one: &Taking| {
             let endpoint = one.endpoint.as_ref();
             one.is_in_place() && endpoint.is_none_or(|endpoint| is_wanted(&wanted, endpoint))
@@ -343,7 +350,7 @@ fn bind_all(
 struct Ready {
     endpoint: Option<Endpoint>,
     file: Option<SocketFile>,
-    is_open_to_strangers: bool,
+    is_reachable: bool,
     listener: Listener,
 }
 
@@ -352,7 +359,7 @@ fn make_ready(bound: Vec<Bound>) -> io::Result<Vec<Ready>> {
         Ok(Ready {
             endpoint: one.endpoint,
             file: one.removal.as_ref().map(|removal| removal.file().clone()),
-            is_open_to_strangers: one.listener.is_open_to_strangers(),
+            is_reachable: one.listener.is_reachable(),
             listener: Listener::new(one.listener, one.removal)?,
         })
     };
@@ -366,7 +373,7 @@ impl Ready {
         Taking {
             endpoint: self.endpoint,
             file: self.file,
-            is_open_to_strangers: self.is_open_to_strangers,
+            is_reachable: self.is_reachable,
             stop,
             task: shared.tracker.spawn(task),
         }

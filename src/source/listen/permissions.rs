@@ -92,7 +92,14 @@ mod tests {
         assert_eq!(owner("12345:54321"), is(Some(12345), Some(54321)));
         assert_eq!(owner(":0"), is(None, Some(0)));
         assert_eq!(owner("0:"), is(Some(0), None));
-        for wrong in ["", ":", "no-such-user", "root:no-such-group", "-1", "4294967295"] {
+        for wrong in [
+            "",
+            ":",
+            "no-such-user",
+            "root:no-such-group",
+            "-1",
+            "4294967295",
+        ] {
             assert!(owner(wrong).is_err(), "{wrong}");
         }
         assert_eq!(

@@ -63,8 +63,8 @@ impl Slots {
             taken = state.open < state.max;
             if taken {
                 // Clearly below the limit, or every connection that goes would be told of.
-                state.told &= state.open > state.max / 10 * 9;
                 state.open += 1;
+                state.told &= state.open > state.max - state.max / 10;
             } else {
                 is_news = !state.told;
                 state.told = true;
@@ -149,7 +149,7 @@ mod tests {
         assert!(told());
         held.pop();
         held.push(slots.take().await);
-        assert!(told(), "one goes, one comes");
+        assert!(told(), "one goes and one comes");
         held.truncate(5);
         held.push(slots.take().await);
         assert!(!told());

@@ -17,7 +17,9 @@ use nix::sys::socket::{
 };
 use nix::sys::stat::{FchmodatFlags, Mode, fchmodat};
 
+use super::address::MAX_UNIX_PATH_BYTES;
 use super::permissions::Owner;
+use crate::emit::sanitise::visible;
 
 /// Longest wait for another start in the same directory; each takes a few system calls.
 const MAX_TURN_WAIT: Duration = Duration::from_secs(1);
@@ -90,7 +92,8 @@ impl SocketFile {
 
 impl fmt::Display for SocketFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "unix:{}", self.path.display())
+        let path = self.path.display().to_string();
+        write!(f, "unix:{}", visible(&path, MAX_UNIX_PATH_BYTES))
     }
 }
 
@@ -214,7 +217,10 @@ mod tests {
         std::os::unix::fs::symlink(&path, &link).unwrap();
         for path in [&path, &link, &dir.path().to_owned()] {
             let refused = listen_at(path, PRIVATE).unwrap_err();
-            assert!(refused.contains("something else than a socket"), "{refused}");
+            assert!(
+                refused.contains("something else than a socket"),
+                "{refused}"
+            );
         }
         assert_eq!(fs::read(&path).unwrap(), b"precious");
 

@@ -26,7 +26,10 @@ impl Sparing {
 
     /// Whether one more may be told, and then how many were not since the last.
     pub(super) fn admit(&mut self, now: Instant) -> Option<u64> {
-        if self.since.is_none_or(|since| now.duration_since(since) >= WINDOW) {
+        if self
+            .since
+            .is_none_or(|since| now.duration_since(since) >= WINDOW)
+        {
             self.since = Some(now);
             self.told = 0;
         }
@@ -50,7 +53,16 @@ mod tests {
         let admitted: Vec<_> = [0, 1, 2, 59, 60, 61, 62, 200]
             .map(|second| sparing.admit(start + Duration::from_secs(second)))
             .to_vec();
-        let expected = [Some(0), Some(0), None, None, Some(2), Some(0), None, Some(1)];
+        let expected = [
+            Some(0),
+            Some(0),
+            None,
+            None,
+            Some(2),
+            Some(0),
+            None,
+            Some(1),
+        ];
         assert_eq!(admitted, expected);
     }
 }

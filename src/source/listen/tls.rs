@@ -86,9 +86,9 @@ fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, Fault> {
 fn authorities(path: &Path) -> Result<RootCertStore, Fault> {
     let mut roots = RootCertStore::empty();
     for certificate in certificates(path)? {
-        roots.add(certificate).map_err(|error| {
-            fault(path, format!("a certificate in it cannot be used: {error}"))
-        })?;
+        roots
+            .add(certificate)
+            .map_err(|error| fault(path, format!("a certificate in it cannot be used: {error}")))?;
     }
     Ok(roots)
 }
