@@ -186,6 +186,16 @@ mod tests {
         owner: None,
     };
 
+    /// Leaves a socket that nobody listens on. A program that another test starts has a copy of
+    /// every descriptor for an instant.
+    fn leave_behind(path: &Path) {
+        drop(UnixListener::bind(path).unwrap());
+        while UnixStream::connect(path).is_ok() {
+            thread::yield_now();
+        }
+        assert!(path.exists());
+    }
+
     fn mode(path: &Path) -> u32 {
         fs::symlink_metadata(path).unwrap().permissions().mode() & 0o7777
     }
@@ -194,8 +204,7 @@ mod tests {
     fn a_socket_left_behind_is_replaced_and_a_living_one_is_not() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("s");
-        drop(UnixListener::bind(&path).unwrap());
-        assert!(path.exists(), "the standard library leaves it behind");
+        leave_behind(&path);
 
         let (listener, removal) = listen_at(&path, PRIVATE).unwrap();
         UnixStream::connect(&path).unwrap();
@@ -305,7 +314,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("s");
         for _ in 0..20 {
-            drop(UnixListener::bind(&path).unwrap());
+            leave_behind(&path);
             let start = std::sync::Barrier::new(2);
             let both = thread::scope(|scope| {
                 let bind = || {
