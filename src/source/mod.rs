@@ -9,6 +9,7 @@ mod block;
 mod content;
 mod fingerprint;
 mod identity;
+pub(crate) mod listen;
 mod message;
 mod paths;
 mod reader;
