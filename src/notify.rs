@@ -549,8 +549,8 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
     async fn keepalives_keep_coming_while_the_output_is_stalled() {
-        const INTERVAL: Duration = Duration::from_millis(300);
-        const KEEPALIVES: usize = 8;
+        const INTERVAL: Duration = Duration::from_millis(900);
+        const KEEPALIVES: usize = 6;
         let Listener {
             socket,
             _directory,
