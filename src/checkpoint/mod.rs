@@ -40,8 +40,16 @@ mod sample;
 mod state;
 mod store;
 
-pub(crate) use expiry::Remembered;
-pub(crate) use format::{Damage, Entry, FileEntry, Identity, Meta, Reader};
-pub(crate) use keeper::{Freshness, Keeper};
-pub(crate) use state::{Outline, SavedTrace, SavedWhole, State};
-pub(crate) use store::{CheckpointWriter, Loaded, OpenError, Saved, Store, find_current};
+// What the daemon alone uses, until it is whole.
+#[allow(unused_imports)]
+pub(crate) use {
+    expiry::Remembered,
+    format::{Identity, Meta},
+    keeper::{Freshness, Keeper},
+    state::{SavedTrace, SavedWhole},
+    store::{CheckpointWriter, Loaded, OpenError, Saved, Store},
+};
+
+pub(crate) use format::{Damage, Entry, FileEntry, Reader};
+pub(crate) use state::{Outline, State};
+pub(crate) use store::{find_current, unix_seconds};

@@ -348,7 +348,7 @@ fn set_aside_at(name: &str) -> Option<u64> {
 }
 
 /// Seconds since 1970; what is before counts as 1970.
-pub(super) fn unix_seconds(time: SystemTime) -> u64 {
+pub(crate) fn unix_seconds(time: SystemTime) -> u64 {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     since.as_secs()
 }
