@@ -52,4 +52,4 @@ pub(crate) use {
 
 pub(crate) use format::{Damage, Entry, FileEntry, Reader};
 pub(crate) use state::{Outline, State};
-pub(crate) use store::{find_current, unix_seconds};
+pub(crate) use store::{Found, find_current, unix_seconds};

@@ -62,6 +62,15 @@ pub(crate) struct Saved<S> {
     state: PhantomData<S>,
 }
 
+/// What [`find_current`] finds.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    /// The newest checkpoint that is whole, and its path.
+    pub(crate) current: Option<(PathBuf, Reader)>,
+    /// What is damaged among those that would be newer.
+    pub(crate) problems: Vec<String>,
+}
+
 /// Why a directory cannot be used at all. Damage is no reason.
 #[derive(Debug)]
 pub(crate) enum OpenError {
@@ -211,28 +220,32 @@ impl Store {
     }
 }
 
-/// The checkpoint that a run would go on from, and its path, without taking the directory: a
-/// process that uses it is not disturbed. With it what is damaged among the newer ones.
-pub(crate) fn find_current(
-    dir: &Path,
-) -> Result<(Option<(PathBuf, Reader)>, Vec<String>), OpenError> {
-    // Nothing was there when it was looked for, and a save has renamed it since.
+/// Finds the checkpoint that a run would go on from, without taking the directory: a process that
+/// uses it is not disturbed.
+pub(crate) fn find_current(dir: &Path) -> Result<Found, OpenError> {
+    let mut found = Found::default();
+    // Where nothing is there when it is looked for, a save may have renamed it since.
     for _ in 0..2 {
-        let mut problems = Vec::new();
         for name in [NEXT, CURRENT, PREVIOUS] {
             let path = dir.join(name);
             let Some(file) = open(&path)? else { continue };
             match Reader::new(file) {
-                Ok(reader) => return Ok((Some((path, reader)), problems)),
+                Ok(reader) => {
+                    found.current = Some((path, reader));
+                    return Ok(found);
+                }
                 Err(_) if name == NEXT => {}
-                Err(damage) => problems.push(format!("{} is damaged: {damage}", shown(&path))),
+                Err(damage) => {
+                    let problem = format!("{} is damaged: {damage}", shown(&path));
+                    found.problems.push(problem);
+                }
             }
         }
-        if !problems.is_empty() {
-            return Ok((None, problems));
+        if !found.problems.is_empty() {
+            break;
         }
     }
-    Ok((None, Vec::new()))
+    Ok(found)
 }
 
 impl<S: DeserializeOwned> Saved<S> {
@@ -688,8 +701,9 @@ mod tests {
         let dir = with_two();
         let (store, _) = open_at(dir.path(), 0);
         let found = || {
-            let (found, problems) = find_current(dir.path()).expect("looked into");
-            (found.map(|(_, reader)| reader.meta().created), problems)
+            let found = find_current(dir.path()).expect("looked into");
+            let created = found.current.map(|(_, reader)| reader.meta().created);
+            (created, found.problems)
         };
         assert_eq!(found(), (Some(2), vec![]));
         let unsealed = unsealed(&store, 3);
@@ -703,7 +717,7 @@ mod tests {
         let (number, problems) = found();
         assert_eq!((number, problems.len()), (None, 2), "{problems:?}");
         let nowhere = find_current(&dir.path().join("nowhere")).expect("looked for");
-        assert!(nowhere.0.is_none() && nowhere.1.is_empty());
+        assert!(nowhere.current.is_none() && nowhere.problems.is_empty());
     }
 
     #[test]

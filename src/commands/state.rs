@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::{complain, finish_output};
 use crate::checkpoint::{
-    Damage, Entry, FileEntry, Outline, Reader, State, find_current, unix_seconds,
+    Damage, Entry, FileEntry, Found, Outline, Reader, State, find_current, unix_seconds,
 };
 use crate::cli::{OutputOptions, StateOptions};
 use crate::config::{Environment, Format};
@@ -109,11 +109,14 @@ struct Trace {
 
 /// What the directory holds, if anything of it can be used, and what is wrong with it.
 fn look_into(dir: &Path, max_traces: usize, now: SystemTime) -> (Option<Holdings>, Vec<String>) {
-    let (found, mut problems) = match find_current(dir) {
+    let Found {
+        current,
+        mut problems,
+    } = match find_current(dir) {
         Ok(found) => found,
         Err(error) => return (None, vec![error.to_string()]),
     };
-    let Some((path, reader)) = found else {
+    let Some((path, reader)) = current else {
         if problems.is_empty() {
             problems.push(format!("there is no checkpoint in {}", shown(dir)));
         }
