@@ -357,6 +357,12 @@ pub(crate) enum Command {
         #[arg(value_name = "DIR")]
         dir: PathBuf,
     },
+    /// Show what a state directory holds
+    ///
+    /// Where reading of each file goes on, and the open traces with the references that wait in
+    /// them. A process that uses the directory is not disturbed. The exit status is 2 if there is
+    /// no checkpoint in it, or a damaged one.
+    State(StateOptions),
     /// Write completions for a shell
     ///
     /// To standard output, to be put where the shell looks for them, such as
@@ -407,6 +413,29 @@ pub(crate) struct CheckOptions {
 
     #[command(flatten)]
     pub(crate) output: OutputOptions,
+}
+
+/// Options of `state`.
+#[derive(Debug, Args)]
+pub(crate) struct StateOptions {
+    /// Look into this directory
+    ///
+    /// The one that --state-dir names.
+    #[arg(value_name = "DIR")]
+    pub(crate) dir: PathBuf,
+
+    /// Show every open trace
+    ///
+    /// Default: the 20 with the most pending references, then the longest without a record.
+    #[arg(long)]
+    pub(crate) all: bool,
+
+    /// Write a JSON object or text [default: auto]
+    ///
+    /// json: one object. text: for people. auto: text if standard output is a terminal, JSON
+    /// otherwise. Default: auto.
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub(crate) format: Option<FormatChoice>,
 }
 
 /// What the sources hold, as typed.

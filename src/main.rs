@@ -4,6 +4,7 @@
 #![allow(dead_code)]
 
 mod checking;
+mod checkpoint;
 mod cli;
 mod commands;
 mod config;

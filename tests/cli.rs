@@ -61,7 +61,16 @@ fn help_is_as_stored() {
 
 #[test]
 fn every_subcommand_has_help() {
-    for name in ["explain", "check", "match", "vectors", "completions", "man"] {
+    let names = [
+        "explain",
+        "check",
+        "match",
+        "vectors",
+        "state",
+        "completions",
+        "man",
+    ];
+    for name in names {
         let text = stdout(&[name, "--help"]);
         assert!(
             text.contains(&format!("Usage: tracecheck {name}")),
@@ -144,6 +153,7 @@ fn wrong_usage_is_refused() {
         ),
         (&["-q", "-v"], "cannot be used with"),
         (&["match", "one.json"], "<DECLARATION>"),
+        (&["state"], "<DIR>"),
         (&["completions", "cmd"], "possible values"),
         (&["man", "more"], "unexpected argument"),
     ] {
@@ -174,6 +184,29 @@ fn every_fault_of_flags_and_file_is_reported() {
          \nFor more information, try '--help'.\n"
     );
     assert_eq!(message, expected);
+}
+
+#[test]
+fn a_state_directory_without_a_checkpoint_is_a_failure() {
+    let dir = tempfile::tempdir().expect("temporary directory");
+    let path = dir.path().to_str().expect("UTF-8");
+    let message = refusal(&["state", path]);
+    assert_eq!(
+        message,
+        format!("error: there is no checkpoint in {path}\n")
+    );
+    for format in ["json", "text"] {
+        let nowhere = format!("{path}/nowhere");
+        let message = refusal(&["state", "--format", format, &nowhere]);
+        assert_eq!(
+            message,
+            format!("error: there is no checkpoint in {nowhere}\n")
+        );
+    }
+    fs::write(dir.path().join("checkpoint"), [0; 64]).expect("written");
+    let message = refusal(&["state", path]);
+    let words = "is damaged: it does not begin as a checkpoint does";
+    assert!(message.contains(words), "{message}");
 }
 
 #[test]

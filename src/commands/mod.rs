@@ -6,6 +6,7 @@ pub(crate) mod document;
 mod explain;
 mod man;
 mod match_documents;
+mod state;
 mod vectors;
 
 use std::io::{self, Write};
@@ -26,6 +27,7 @@ pub(crate) fn run(command: Command) -> Status {
             declaration,
         } => match_documents::run(&requirements, &declaration, &Environment::of_process()),
         Command::Vectors { dir } => vectors::run(&dir),
+        Command::State(options) => state::run(&options, &Environment::of_process()),
     }
 }
 

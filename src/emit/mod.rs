@@ -1,7 +1,7 @@
 //! What a run writes to standard output: findings, the ends of traces, what became of sources,
 //! and the summary, as JSON or as text for people.
 
-mod quantity;
+pub(crate) mod quantity;
 pub(crate) mod sanitise;
 mod text;
 

@@ -3,11 +3,11 @@
 use std::fmt;
 
 /// `1,204 records`, `1 record`: a number with its noun, whose plural is regular.
-pub(super) struct Count {
+pub(crate) struct Count {
     /// How many.
-    pub(super) number: u64,
+    pub(crate) number: u64,
     /// What, in the singular.
-    pub(super) noun: &'static str,
+    pub(crate) noun: &'static str,
 }
 
 impl fmt::Display for Count {
@@ -18,7 +18,7 @@ impl fmt::Display for Count {
 }
 
 /// `1,204`: in groups of three digits.
-pub(super) fn grouped(number: u64) -> String {
+pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
     for (index, digit) in digits.chars().enumerate() {
@@ -31,7 +31,7 @@ pub(super) fn grouped(number: u64) -> String {
 }
 
 /// `1.9 MB`, in powers of a thousand.
-pub(super) fn bytes(number: u64) -> String {
+pub(crate) fn bytes(number: u64) -> String {
     if number < 1_000 {
         return format!("{number} B");
     }
