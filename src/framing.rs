@@ -116,9 +116,8 @@ impl Framer {
     /// Passes over NUL bytes before a line's first other byte (R1), the hole that a truncation
     /// leaves in a file. Such a line begins at that other byte. Anywhere else a NUL is what it is.
     #[must_use]
-    pub fn skipping_nuls(mut self) -> Self {
-        self.holes.are_skipped = true;
-        self
+    pub fn skipping_nuls(self) -> Self {
+        self.with_holes(Holes::skipped())
     }
 
     /// How many NUL bytes were passed over since this was asked last. A hole counts, as a whole,
@@ -446,6 +445,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+
         #[test]
         fn a_source_is_taken_up_where_it_was_left(
             (text, cuts) in text_and_cuts(),

@@ -12,6 +12,14 @@ pub(crate) struct Holes {
 }
 
 impl Holes {
+    /// Holes are passed over; by default they are not.
+    pub(crate) fn skipped() -> Self {
+        Holes {
+            are_skipped: true,
+            ..Holes::default()
+        }
+    }
+
     /// How many of `bytes`, with which a line begins or a hole goes on, belong to a hole.
     #[inline]
     pub(crate) fn skip(&mut self, bytes: &[u8]) -> usize {
@@ -67,10 +75,7 @@ mod tests {
 
     #[test]
     fn a_hole_is_told_once_it_has_ended() {
-        let mut holes = Holes {
-            are_skipped: true,
-            ..Holes::default()
-        };
+        let mut holes = Holes::skipped();
         assert_eq!((holes.skip(b"\0\0"), holes.take_ended()), (2, 0));
         assert_eq!((holes.skip(b"\0x"), holes.take_ended()), (1, 3));
         assert_eq!((holes.skip(b"x\0"), holes.take_ended()), (0, 0));
