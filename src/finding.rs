@@ -209,6 +209,9 @@ pub struct Source {
     /// Identity of the file's generation or of the connection. It survives a rename and does not
     /// contain the path, so that ids of findings do not change when a file is rotated.
     pub origin: u128,
+    /// Whether it can be read again from where it was left, so that what is open there survives a
+    /// restart: true of a file, false of a connection and of standard input.
+    pub is_resumable: bool,
 }
 
 /// One thing that is wrong with one record.

@@ -23,6 +23,7 @@ fn check(capabilities: &Capabilities, pieces: &[&[u8]]) -> Vec<Finding> {
     let source = Source {
         name: Arc::from("stream"),
         origin: 7,
+        is_resumable: true,
     };
     let mut framer = EventFramer::new(1 << 20);
     let mut checker = RunChecker::new(capabilities, Filter::default());
@@ -215,6 +216,7 @@ fn sources_have_runs_of_their_own() {
     let source = |name: &str| Source {
         name: Arc::from(name),
         origin: 0,
+        is_resumable: true,
     };
     let (a, b) = (source("a"), source("b"));
     let mut reports = Vec::new();
@@ -309,6 +311,7 @@ fn an_event_over_the_limit_is_one_finding() {
     let source = Source {
         name: Arc::from("stream"),
         origin: 0,
+        is_resumable: true,
     };
     let long = format!(
         "data: {{\"type\":\"RAW\",\ndata: \"x\":\"{}\"}}\n\n",

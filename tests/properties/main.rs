@@ -29,6 +29,7 @@ fn source(name: &str, origin: u128) -> Source {
     Source {
         name: Arc::from(name),
         origin,
+        is_resumable: true,
     }
 }
 
