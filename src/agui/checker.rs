@@ -89,6 +89,7 @@ impl RunChecker {
             pushed_source: Source {
                 name: Arc::from("stream"),
                 origin: 0,
+                is_resumable: false,
             },
         }
     }
@@ -178,6 +179,11 @@ impl RunChecker {
         others.sort_by(|a, b| a.name.cmp(&b.name));
         let ends = others.into_iter().map(|run| Report::Closed(run_end(run)));
         reports.extend(ends);
+    }
+
+    /// Sets which codes are reported and counted from the next event on.
+    pub fn set_filter(&mut self, filter: Filter) {
+        self.filter = filter;
     }
 
     /// What has been seen so far: `records` are events, `traces` are runs.

@@ -24,6 +24,11 @@ pub(crate) struct TraceState {
     /// Whether the beginning of the trace was not seen.
     pub(crate) partial: bool,
     pub(crate) partial_reported: bool,
+    /// Whether a record came from a source that cannot be read again.
+    pub(crate) from_stream: bool,
+    /// Whether the source began anew, and the next record with a readable `seq` decides whether the
+    /// trace goes on.
+    pub(crate) generation_began: bool,
     /// Whether a placement with a full explanation has come, and one whose `seq` was unreadable.
     pub(crate) explained: bool,
     pub(crate) explained_without_seq: bool,
@@ -147,9 +152,12 @@ impl TraceState {
 
     /// Whether placements wait for the one that explains them.
     pub(crate) fn has_pending(&self) -> bool {
-        self.rare
-            .as_ref()
-            .is_some_and(|rare| !rare.pending.is_empty())
+        self.pending() > 0
+    }
+
+    /// How many placements wait for the one that explains them.
+    pub(crate) fn pending(&self) -> usize {
+        self.rare.as_ref().map_or(0, |rare| rare.pending.len())
     }
 
     /// The placements that wait, which then do so no longer.
