@@ -180,6 +180,32 @@ impl Counts {
     }
 }
 
+/// As a list of names and counts, so that what was saved can be read when there are more codes.
+#[cfg(feature = "serde")]
+impl serde::Serialize for Counts {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let counts: Vec<_> = self
+            .iter()
+            .map(|(code, count)| (code.as_str(), count))
+            .collect();
+        counts.serialize(serializer)
+    }
+}
+
+/// Counts of codes that there are no more are passed over.
+#[cfg(feature = "serde")]
+impl<'de> serde::Deserialize<'de> for Counts {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut counts = Counts::default();
+        for (name, count) in Vec::<(String, u64)>::deserialize(deserializer)? {
+            if let Some(code) = Code::from_name(&name) {
+                counts.0[code as usize] = count;
+            }
+        }
+        Ok(counts)
+    }
+}
+
 /// Identifies a finding for good: the same finding has the same id in every run, and two findings
 /// differ. A hash of where the record came from (see [`Source::origin`]), its offset and bytes,
 /// and the finding's code, pointer and predicate. Shown as 32 hexadecimal digits.
@@ -194,6 +220,7 @@ impl fmt::Display for FindingId {
 
 /// The pair that identifies an agent (section 3).
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct AgentId {
     /// Identifies the agent within its namespace.
     pub name: String,
@@ -203,6 +230,7 @@ pub struct AgentId {
 
 /// Where lines come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Source {
     /// A file's path as given or matched, `stdin`, or the name of a connection.
     pub name: Arc<str>,
@@ -342,5 +370,20 @@ mod tests {
         );
         assert_eq!(counts.total(Severity::Error), 1);
         assert_eq!(counts.total(Severity::Warning), 2);
+    }
+
+    #[test]
+    #[cfg(feature = "serde")]
+    fn counts_are_saved_by_name() {
+        let mut counts = Counts::default();
+        counts.add(Code::Null);
+        counts.add(Code::Structure);
+        let text = serde_json::to_string(&counts).expect("a form");
+        assert_eq!(text, r#"[["E_STRUCTURE",1],["W_NULL",1]]"#);
+        let text = r#"[["E_GONE",3],["W_NULL",1],["E_STRUCTURE",1]]"#;
+        assert_eq!(
+            serde_json::from_str::<Counts>(text).expect("counts"),
+            counts
+        );
     }
 }

@@ -180,6 +180,27 @@ impl Traces {
         }
     }
 
+    /// The open traces that `wanted` says, each with the time when it was last used, least recently
+    /// used first.
+    #[cfg(feature = "serde")]
+    pub(crate) fn iter_by_use(
+        &self,
+        wanted: impl Fn(&TraceState) -> bool,
+    ) -> impl Iterator<Item = (&Trace, Duration)> {
+        let slots = self.by_use(wanted).into_iter();
+        let slots = slots.filter_map(|index| self.slots.get(index));
+        slots.map(|slot| (&slot.trace, slot.used_at))
+    }
+
+    /// Opens a trace as it was when it was last used, at that time. It is the most recently used
+    /// from now on. More may then be open than may be, until [`Traces::close_excess`].
+    #[cfg(feature = "serde")]
+    pub(crate) fn restore(&mut self, name: &str, state: TraceState, used_at: Duration) {
+        let max_open = std::mem::replace(&mut self.max_open, NonZeroUsize::MAX);
+        self.enter(name, used_at).trace.state = state;
+        self.max_open = max_open;
+    }
+
     /// The open traces that `wanted` says, least recently used first.
     fn by_use(&self, wanted: impl Fn(&TraceState) -> bool) -> Vec<u32> {
         let mut found: Vec<(u64, u32)> = Vec::new();

@@ -95,12 +95,12 @@ pub struct Totals {
 #[derive(Debug)]
 pub struct Verifier {
     options: Options,
-    traces: Traces,
-    tally: Tally,
+    pub(super) traces: Traces,
+    pub(super) tally: Tally,
     /// The time, on a clock that goes on over restarts, and when that stood at what the user of the
     /// verifier calls zero.
-    now: Duration,
-    clock_base: Duration,
+    pub(super) now: Duration,
+    pub(super) clock_base: Duration,
     known: KnownDocuments,
     /// Where [`Verifier::push`] is in its one source.
     pushed_lines: u64,
@@ -110,12 +110,12 @@ pub struct Verifier {
 
 /// What is known across traces.
 #[derive(Debug, Default)]
-struct Tally {
+pub(super) struct Tally {
     totals: Totals,
     /// Whether any trace was given up: one that comes back may have been it.
-    any_evicted: bool,
+    pub(super) any_evicted: bool,
     /// Placements of open traces that wait for the one that explains them.
-    pending: usize,
+    pub(super) pending: usize,
 }
 
 impl Default for Verifier {
@@ -284,7 +284,7 @@ impl Verifier {
     }
 
     /// Gives up the least recently used traces while more are open than may be.
-    fn give_up_excess(&mut self, reports: &mut Vec<Report>) {
+    pub(super) fn give_up_excess(&mut self, reports: &mut Vec<Report>) {
         while let Some(evicted) = self.traces.close_excess() {
             self.tally.note_evicted(evicted, reports);
         }
@@ -293,7 +293,7 @@ impl Verifier {
     /// Sets the time, as monotonic time since any moment, and ends the traces that have been idle
     /// for [`Options::trace_idle`].
     pub fn set_time(&mut self, now: Duration, reports: &mut Vec<Report>) {
-        self.now = self.clock_base + now;
+        self.now = self.clock_base.saturating_add(now);
         let Some(since) = self
             .options
             .trace_idle

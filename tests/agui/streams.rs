@@ -10,7 +10,7 @@ use tracecheck::{Code, Filter, Finding, Report, Source};
 
 use crate::model::complaints;
 
-fn capabilities(declaration: &str) -> Capabilities {
+pub(crate) fn capabilities(declaration: &str) -> Capabilities {
     let document = NamedText {
         name: "declaration",
         text: declaration.as_bytes(),
@@ -48,18 +48,18 @@ fn places(findings: &[Finding]) -> Vec<(u64, &str)> {
     findings.iter().map(|f| (place(f), &*f.pointer)).collect()
 }
 
-fn lines(events: &[Value]) -> String {
+pub(crate) fn lines(events: &[Value]) -> String {
     events.iter().map(|event| format!("{event}\n")).collect()
 }
 
-fn server_sent(events: &[Value]) -> String {
+pub(crate) fn server_sent(events: &[Value]) -> String {
     events
         .iter()
         .map(|event| format!("data: {event}\n\n"))
         .collect()
 }
 
-fn event() -> impl Strategy<Value = Value> {
+pub(crate) fn event() -> impl Strategy<Value = Value> {
     let id = || prop::option::weighted(0.9, prop::sample::select(&["a", "b", "c", "é"][..]));
     let kind = prop::sample::select(
         &[
@@ -108,7 +108,7 @@ fn event() -> impl Strategy<Value = Value> {
     )
 }
 
-fn declaration() -> impl Strategy<Value = Value> {
+pub(crate) fn declaration() -> impl Strategy<Value = Value> {
     let flag = || prop::option::of(any::<bool>());
     let flags = prop::collection::vec(flag(), 11);
     (flags, prop::option::of(0..20_u32)).prop_map(|(flags, limit)| {

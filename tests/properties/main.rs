@@ -9,6 +9,8 @@ mod neighbours;
 mod paths;
 #[cfg(feature = "cli")]
 mod program_paths;
+#[cfg(feature = "cli")]
+mod saved;
 
 #[path = "../support/generate.rs"]
 mod generate;
