@@ -216,6 +216,7 @@ fn run(
     let source = Source {
         name: Arc::from("bench"),
         origin: 0,
+        is_resumable: false,
     };
     let push = |verifier: &mut Verifier, text: &str| {
         let mut reports = Vec::new();

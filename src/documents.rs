@@ -254,6 +254,7 @@ fn read<'a, T>(
         name: Arc::from(document.name),
         // Whatever it is called, it is the same document.
         origin: kind as u128,
+        is_resumable: false,
     };
     let place = Place {
         source: &source,

@@ -187,6 +187,32 @@ impl Counts {
     }
 }
 
+/// As a list of names and counts, so that what was saved can be read when there are more codes.
+#[cfg(feature = "serde")]
+impl serde::Serialize for Counts {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let counts: Vec<_> = self
+            .iter()
+            .map(|(code, count)| (code.as_str(), count))
+            .collect();
+        counts.serialize(serializer)
+    }
+}
+
+/// Counts of codes that there are no more are passed over.
+#[cfg(feature = "serde")]
+impl<'de> serde::Deserialize<'de> for Counts {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut counts = Counts::default();
+        for (name, count) in Vec::<(String, u64)>::deserialize(deserializer)? {
+            if let Some(code) = Code::from_name(&name) {
+                counts.0[code as usize] = count;
+            }
+        }
+        Ok(counts)
+    }
+}
+
 /// Identifies a finding for good: the same finding has the same id in every run, and two findings
 /// differ. A hash of where the record came from (see [`Source::origin`]), its offset and bytes,
 /// and the finding's code, pointer and predicate. Shown as 32 hexadecimal digits.
@@ -201,6 +227,7 @@ impl fmt::Display for FindingId {
 
 /// The pair that identifies an agent (section 3).
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct AgentId {
     /// Identifies the agent within its namespace.
     pub name: String,
@@ -210,12 +237,16 @@ pub struct AgentId {
 
 /// Where lines come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Source {
     /// A file's path as given or matched, `stdin`, or the name of a connection.
     pub name: Arc<str>,
     /// Identity of the file's generation or of the connection. It survives a rename and does not
     /// contain the path, so that ids of findings do not change when a file is rotated.
     pub origin: u128,
+    /// Whether it can be read again from where it was left, so that what is open there survives a
+    /// restart: true of a file, false of a connection and of standard input.
+    pub is_resumable: bool,
 }
 
 /// One thing that is wrong with one record.
@@ -346,5 +377,20 @@ mod tests {
         );
         assert_eq!(counts.total(Severity::Error), 1);
         assert_eq!(counts.total(Severity::Warning), 2);
+    }
+
+    #[test]
+    #[cfg(feature = "serde")]
+    fn counts_are_saved_by_name() {
+        let mut counts = Counts::default();
+        counts.add(Code::Null);
+        counts.add(Code::Structure);
+        let text = serde_json::to_string(&counts).expect("a form");
+        assert_eq!(text, r#"[["E_STRUCTURE",1],["W_NULL",1]]"#);
+        let text = r#"[["E_GONE",3],["W_NULL",1],["E_STRUCTURE",1]]"#;
+        assert_eq!(
+            serde_json::from_str::<Counts>(text).expect("counts"),
+            counts
+        );
     }
 }

@@ -3,6 +3,13 @@
 //! Bytes go in as they come, in pieces of any size; lines come out with their number and offset.
 //! A line longer than the limit is handed out as soon as the limit is passed, and the rest of it
 //! is passed over without being kept.
+//!
+//! At any moment a framer tells its [`Position`], and another one goes on from there with the same
+//! lines, numbers and offsets: nothing that it holds need be saved.
+
+use std::mem;
+
+use crate::holes::Holes;
 
 /// Finds the lines (R1) in one source. LF ends a line; one CR before it is not part of it.
 #[derive(Debug)]
@@ -13,8 +20,9 @@ pub struct Framer {
     /// Number and offset of the line that comes next or is unfinished.
     number: u64,
     offset: u64,
-    /// How much of an over-long line has been passed over; such a line was handed out already.
+    /// How much has come of a line that was handed out before its end, which is passed over.
     passing: Option<u64>,
+    holes: Holes,
 }
 
 /// One line of a source.
@@ -26,12 +34,15 @@ pub struct Line<'a> {
     pub offset: u64,
     /// The line without its end; where it is too long, its beginning.
     pub bytes: &'a [u8],
-    /// Whether the line is longer than the limit.
+    /// Whether the line is longer than the limit, or was given up ([`Framer::give_up`]).
     pub too_long: bool,
 }
 
 /// Where a source is to be read from, and what it takes to go on there as if it had been read up to
 /// there just now.
+///
+/// Of a source whose events are server-sent, `line` and `offset` may be those of another line nearby
+/// while an event is passed over: only [`Position::read_from`] and the framer know more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Position {
@@ -39,8 +50,8 @@ pub struct Position {
     pub line: u64,
     /// Offset of its first byte in the source.
     pub offset: u64,
-    /// How much of that line was passed over, where it is over-long and was handed out already; 0
-    /// otherwise.
+    /// How much of that line was passed over, where it was handed out already: as it is over-long, or
+    /// as the source seemed to have ended. 0 otherwise.
     pub passed: u64,
     /// Whether the source holds server-sent events; see
     /// [`EventFramer`](crate::agui::EventFramer).
@@ -86,14 +97,44 @@ impl Framer {
             number: 1,
             offset: 0,
             passing: None,
+            holes: Holes::default(),
         }
     }
 
+    /// A framer in the midst of a source, of which [`Framer::position`] was asked: what is pushed
+    /// first must be the bytes from [`Position::read_from`] on. A BOM is only one at offset 0.
+    #[must_use]
+    pub fn resume(max_line_bytes: usize, position: Position) -> Self {
+        Framer {
+            number: position.line,
+            offset: position.offset,
+            passing: (position.passed > 0).then_some(position.passed),
+            ..Framer::new(max_line_bytes)
+        }
+    }
+
+    /// Passes over NUL bytes before a line's first other byte (R1), the hole that a truncation
+    /// leaves in a file. Such a line begins at that other byte. Anywhere else a NUL is what it is.
+    #[must_use]
+    pub fn skipping_nuls(self) -> Self {
+        self.with_holes(Holes::skipped())
+    }
+
+    /// How many NUL bytes were passed over since this was asked last. A hole counts, as a whole,
+    /// once another byte has come behind it; where a framer is resumed within one, only the rest.
+    pub fn take_skipped_nuls(&mut self) -> u64 {
+        self.holes.take_ended()
+    }
+
+    pub(crate) fn with_holes(self, holes: Holes) -> Self {
+        Framer { holes, ..self }
+    }
+
     /// Takes the next bytes of the source and calls `each` with every line that they complete.
-    pub fn push(&mut self, mut bytes: &[u8], mut each: impl FnMut(Line<'_>)) {
+    pub fn push(&mut self, bytes: &[u8], mut each: impl FnMut(Line<'_>)) {
+        let mut bytes = self.behind_hole(bytes);
         while let Some(end) = memchr::memchr(b'\n', bytes) {
             let (line, rest) = (&bytes[..end], &bytes[end + 1..]);
-            bytes = rest;
             if let Some(passed) = self.passing.take() {
                 self.next_line(passed + end as u64 + 1);
             } else if self.unfinished.is_empty() {
@@ -102,15 +143,54 @@ impl Framer {
             } else {
                 self.complete(line, &mut each);
             }
+            bytes = self.behind_hole(rest);
         }
         self.keep(bytes, &mut each);
     }
 
-    /// The source has ended: its last line counts without an LF.
+    /// The source has ended: its last line counts without an LF. Should it grow after all, the rest
+    /// of that line is passed over.
     pub fn finish(&mut self, mut each: impl FnMut(Line<'_>)) {
-        if self.passing.take().is_none() && !self.unfinished.is_empty() {
-            self.complete(&[], &mut each);
+        let line = mem::take(&mut self.unfinished);
+        if !line.is_empty() {
+            self.hand_out(&line, &mut each);
+            self.passing = Some(line.len() as u64);
         }
+    }
+
+    /// Hands out the unfinished line as an over-long one, if there is one, and passes over the rest
+    /// of it. From then on nothing is held: where the unfinished lines of many sources take too
+    /// much memory, the longest has to go.
+    pub fn give_up(&mut self, mut each: impl FnMut(Line<'_>)) {
+        let line = mem::take(&mut self.unfinished);
+        if !line.is_empty() {
+            self.hand_out(&line, &mut |line: Line<'_>| {
+                each(Line {
+                    too_long: true,
+                    ..line
+                });
+            });
+            self.passing = Some(line.len() as u64);
+        }
+    }
+
+    /// Where the source is to be read from to go on here: the beginning of the unfinished line, or of
+    /// the next; within a line that is passed over, the place up to which it has come. Behind a
+    /// hole that is passed over, as far as it has come.
+    #[must_use]
+    pub fn position(&self) -> Position {
+        Position {
+            line: self.number,
+            offset: self.offset,
+            passed: self.passing.unwrap_or(0),
+            server_sent: false,
+        }
+    }
+
+    /// What has come of the unfinished line, if it is not passed over.
+    #[must_use]
+    pub fn unfinished(&self) -> &[u8] {
+        &self.unfinished
     }
 
     /// How many bytes of an unfinished line are held.
@@ -119,9 +199,27 @@ impl Framer {
         self.unfinished.len()
     }
 
+    /// How much memory is held for unfinished lines: also after a long one, for the next. Nothing
+    /// after [`Framer::give_up`].
+    #[must_use]
+    pub fn held_bytes(&self) -> usize {
+        self.unfinished.capacity()
+    }
+
+    /// What of `bytes` is no hole, where a line should begin.
+    #[inline]
+    fn behind_hole<'b>(&mut self, bytes: &'b [u8]) -> &'b [u8] {
+        if !self.holes.are_skipped || self.passing.is_some() || !self.unfinished.is_empty() {
+            return bytes;
+        }
+        let length = self.holes.skip(bytes);
+        self.offset += length as u64;
+        &bytes[length..]
+    }
+
     /// Ends the unfinished line with `rest`.
     fn complete(&mut self, rest: &[u8], each: &mut impl FnMut(Line<'_>)) {
-        let mut line = std::mem::take(&mut self.unfinished);
+        let mut line = mem::take(&mut self.unfinished);
         let room = self.most_kept() - line.len();
         line.extend_from_slice(&rest[..rest.len().min(room)]);
         let length = line.len() + rest.len() - rest.len().min(room);
@@ -146,8 +244,9 @@ impl Framer {
         let limit = self.max_line_bytes + bom_bytes(self.offset, &self.unfinished);
         let excess = self.unfinished.len().saturating_sub(limit);
         let is_end = excess == 1 && self.unfinished.last() == Some(&b'\r') && kept == bytes.len();
-        if excess > 0 && !is_end {
-            let line = std::mem::take(&mut self.unfinished);
+        let may_be_bom = self.offset == 0 && BOM.starts_with(&self.unfinished);
+        if excess > 0 && !is_end && !may_be_bom {
+            let line = mem::take(&mut self.unfinished);
             self.hand_out(&line, each);
             self.passing = Some(held as u64 + bytes.len() as u64);
         }
@@ -202,6 +301,8 @@ fn bom_bytes(offset: u64, line: &[u8]) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     type Owned = (u64, u64, Vec<u8>, bool);
@@ -307,5 +408,146 @@ mod tests {
                 }
             }
         }
+    }
+
+    fn owned(line: Line<'_>) -> Owned {
+        (line.number, line.offset, line.bytes.to_vec(), line.too_long)
+    }
+
+    /// What is found where the source is left after each of the pieces and taken up again.
+    fn resumed(text: &[u8], cuts: &[usize], framer: impl Fn(Position) -> Framer) -> Vec<Owned> {
+        let mut lines = Vec::new();
+        let mut current = framer(Position::START);
+        let mut from = 0;
+        for &cut in cuts {
+            current.push(&text[from..cut.max(from)], |line| lines.push(owned(line)));
+            let position = current.position();
+            from = usize::try_from(position.read_from()).expect("short");
+            assert!(from <= cut, "what has not come is not passed");
+            current = framer(position);
+        }
+        current.push(&text[from..], |line| lines.push(owned(line)));
+        current.finish(|line| lines.push(owned(line)));
+        lines
+    }
+
+    /// Texts of what matters to a framer, and places in them, in order.
+    fn text_and_cuts() -> impl Strategy<Value = (Vec<u8>, Vec<usize>)> {
+        let bytes = prop::sample::select(vec![&b"a"[..], b"b", b"\r", b"\n", b"\r\n", b"\0", BOM]);
+        let text = prop::collection::vec(bytes, 0..40).prop_map(|parts| parts.concat());
+        text.prop_flat_map(|text| {
+            let cuts = prop::collection::vec(0..=text.len(), 0..5).prop_map(|mut cuts| {
+                cuts.sort_unstable();
+                cuts
+            });
+            (Just(text), cuts)
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn a_source_is_taken_up_where_it_was_left(
+            (text, cuts) in text_and_cuts(),
+            max in 0..6_usize,
+            skips in any::<bool>(),
+        ) {
+            let framer = |position| match skips {
+                true => Framer::resume(max, position).skipping_nuls(),
+                false => Framer::resume(max, position),
+            };
+            let expected = resumed(&text, &[], framer);
+            prop_assert_eq!(resumed(&text, &cuts, framer), expected);
+        }
+    }
+
+    #[test]
+    fn an_unfinished_line_is_read_again_and_a_long_one_passed() {
+        let mut framer = Framer::new(3);
+        framer.push(b"ab\r\nabc", |_| {});
+        let position = |line, offset, passed| Position {
+            line,
+            offset,
+            passed,
+            server_sent: false,
+        };
+        assert_eq!(framer.position(), position(2, 4, 0));
+        assert_eq!(framer.unfinished(), b"abc");
+        framer.push(b"dx", |line| assert!(line.too_long));
+        assert_eq!(framer.position(), position(2, 4, 5));
+        assert_eq!(framer.position().read_from(), 9);
+        let mut resumed = Framer::resume(3, framer.position());
+        let mut lines = Vec::new();
+        resumed.push(b"ab\nab", |line| lines.push(owned(line)));
+        assert_eq!(lines, []);
+        assert_eq!(resumed.position(), position(3, 12, 0));
+    }
+
+    #[test]
+    fn a_source_that_ended_may_grow() {
+        for (text, expected) in [
+            ("a\nb", vec![line(3, 5, "d")]),
+            ("a\n", vec![line(2, 2, "c"), line(3, 4, "d")]),
+        ] {
+            let mut framer = Framer::new(9);
+            framer.push(text.as_bytes(), |_| {});
+            framer.finish(|_| {});
+            framer.finish(|_| panic!("a line is handed out once"));
+            let mut framer = Framer::resume(9, framer.position());
+            let mut lines = Vec::new();
+            framer.push(b"c\nd\n", |line| lines.push(owned(line)));
+            assert_eq!(lines, expected);
+        }
+    }
+
+    #[test]
+    fn a_line_that_is_given_up_is_passed_over() {
+        let mut framer = Framer::new(1000);
+        framer.give_up(|_| panic!("there is none"));
+        framer.push(b"a\n{\"b", |_| {});
+        let mut lines = Vec::new();
+        framer.give_up(|line| lines.push(owned(line)));
+        framer.give_up(|_| panic!("a line is handed out once"));
+        assert_eq!(lines, [(2, 2, b"{\"b".to_vec(), true)]);
+        assert_eq!((framer.unfinished_bytes(), framer.held_bytes()), (0, 0));
+        assert_eq!((framer.position().offset, framer.position().passed), (2, 3));
+        lines.clear();
+        framer.push(b"{}\nc\n", |line| lines.push(owned(line)));
+        assert_eq!(lines, [line(3, 8, "c")]);
+    }
+
+    #[test]
+    fn nuls_before_a_line_are_passed_over_and_counted() {
+        let mut framer = Framer::new(9).skipping_nuls();
+        let mut lines = Vec::new();
+        let mut told = Vec::new();
+        for piece in [&b"\0\0"[..], b"\0", b"a\0", b"b\n\0\0c\n", b"\0\n", b"\0"] {
+            framer.push(piece, |line| lines.push(owned(line)));
+            told.push(framer.take_skipped_nuls());
+        }
+        let expected = [line(1, 3, "a\0b"), line(2, 9, "c"), line(3, 12, "")];
+        assert_eq!(lines, expected);
+        assert_eq!(told, [0, 0, 3, 2, 1, 0]);
+        assert_eq!(framer.position().read_from(), 14);
+        framer.finish(|_| panic!("a hole is no line"));
+        assert_eq!(whole(b"\0a", 9), [line(1, 0, "\0a")]);
+    }
+
+    #[test]
+    fn a_large_hole_is_passed_over_and_not_held() {
+        let hole = vec![0; 1 << 20];
+        let mut framer = Framer::new(1 << 24).skipping_nuls();
+        for _ in 0..256 {
+            framer.push(&hole, |_| panic!("a hole is no line"));
+        }
+        assert_eq!(
+            (framer.held_bytes(), framer.position().offset),
+            (0, 256 << 20)
+        );
+        framer.push(b"a\n", |found| {
+            assert_eq!(owned(found), line(1, 256 << 20, "a"))
+        });
+        assert_eq!(framer.take_skipped_nuls(), 256 << 20);
     }
 }

@@ -79,6 +79,7 @@ pub mod explain;
 pub mod filter;
 pub mod finding;
 pub mod framing;
+mod holes;
 pub mod pointer;
 pub mod schema;
 mod traces;

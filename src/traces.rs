@@ -142,17 +142,75 @@ impl Traces {
         wanted: impl Fn(&TraceState) -> bool,
         mut each: impl FnMut(Trace),
     ) {
-        let mut closing: Vec<(u64, u32)> = self
-            .slots
-            .iter()
-            .filter(|(_, slot)| wanted(&slot.trace.state))
-            .map(|(index, slot)| (slot.used, index))
-            .collect();
-        closing.sort_unstable();
-        for (_, index) in closing {
+        for index in self.by_use(wanted) {
             each(self.slots.take(index).trace);
         }
         self.is_closed = true;
+    }
+
+    /// Gives the traces that `wanted` says, least recently used first.
+    pub(crate) fn visit(
+        &mut self,
+        wanted: impl Fn(&TraceState) -> bool,
+        mut each: impl FnMut(&mut Trace),
+    ) {
+        for index in self.by_use(wanted) {
+            each(&mut self.slots.get_mut(index).trace);
+        }
+    }
+
+    /// The trace of that name, if it is open. It counts as used no later than before.
+    pub(crate) fn find_open(&mut self, name: &str) -> Option<&mut Trace> {
+        let name = kept_name(name);
+        let index = self.find(&name, self.hasher.hash_one(&*name))?;
+        Some(&mut self.slots.get_mut(index).trace)
+    }
+
+    /// Sets how many traces may be open. What is open beyond that stays so until
+    /// [`Traces::close_excess`] takes it.
+    pub(crate) fn set_max_open(&mut self, max_open: NonZeroUsize) {
+        self.max_open = max_open;
+    }
+
+    /// Closes the least recently used trace if more are open than may be.
+    pub(crate) fn close_excess(&mut self) -> Option<Trace> {
+        match self.len() > self.max_open.get() {
+            true => self.close_oldest(),
+            false => None,
+        }
+    }
+
+    /// The open traces that `wanted` says, each with the time when it was last used, least recently
+    /// used first.
+    #[cfg(feature = "serde")]
+    pub(crate) fn iter_by_use(
+        &self,
+        wanted: impl Fn(&TraceState) -> bool,
+    ) -> impl Iterator<Item = (&Trace, Duration)> {
+        let slots = self.by_use(wanted).into_iter();
+        let slots = slots.filter_map(|index| self.slots.get(index));
+        slots.map(|slot| (&slot.trace, slot.used_at))
+    }
+
+    /// Opens a trace as it was when it was last used, at that time. It is the most recently used
+    /// from now on. More may then be open than may be, until [`Traces::close_excess`].
+    #[cfg(feature = "serde")]
+    pub(crate) fn restore(&mut self, name: &str, state: TraceState, used_at: Duration) {
+        let max_open = std::mem::replace(&mut self.max_open, NonZeroUsize::MAX);
+        self.enter(name, used_at).trace.state = state;
+        self.max_open = max_open;
+    }
+
+    /// The open traces that `wanted` says, least recently used first.
+    fn by_use(&self, wanted: impl Fn(&TraceState) -> bool) -> Vec<u32> {
+        let mut found: Vec<(u64, u32)> = Vec::new();
+        if !self.is_closed {
+            let slots = self.slots.iter();
+            let wanted = slots.filter(|(_, slot)| wanted(&slot.trace.state));
+            found.extend(wanted.map(|(index, slot)| (slot.used, index)));
+        }
+        found.sort_unstable();
+        found.into_iter().map(|(_, index)| index).collect()
     }
 
     fn find(&self, name: &str, hash: u64) -> Option<u32> {

@@ -29,6 +29,7 @@ fn found(options: Options, trace: &str) -> Vec<(u64, &'static str)> {
     let source = Source {
         name: "test".into(),
         origin: 0,
+        is_resumable: false,
     };
     let mut reports = Vec::new();
     let mut framer = Framer::new(1 << 24);

@@ -89,6 +89,7 @@ impl RunChecker {
             pushed_source: Source {
                 name: Arc::from("stream"),
                 origin: 0,
+                is_resumable: false,
             },
         }
     }
@@ -138,7 +139,7 @@ impl RunChecker {
             self.end_run(reports);
         }
         if self.run().is_none() {
-            self.begin_run(&event, &source.name);
+            self.begin_run(&event, source);
         }
         let (_, Some(run)) = self.current.as_mut().expect("turned to") else {
             unreachable!("begun above where there was none")
@@ -180,6 +181,11 @@ impl RunChecker {
         reports.extend(ends);
     }
 
+    /// Sets which codes are reported and counted from the next event on.
+    pub fn set_filter(&mut self, filter: Filter) {
+        self.filter = filter;
+    }
+
     /// What has been seen so far: `records` are events, `traces` are runs.
     #[must_use]
     pub fn totals(&self) -> &Totals {
@@ -204,18 +210,34 @@ impl RunChecker {
         self.current.as_mut()?.1.as_mut()
     }
 
-    fn begin_run(&mut self, event: &Event<'_>, source: &Arc<str>) {
+    fn begin_run(&mut self, event: &Event<'_>, source: &Source) {
         self.totals.traces += 1;
         let id = event
             .run_id()
             .filter(|id| event.kind == Kind::RunStarted && !id.is_empty());
         let name = match id {
             Some(id) => Arc::from(&*kept_name(&id)),
-            None => Arc::clone(source),
+            None => Arc::clone(&source.name),
         };
         if let Some((_, run)) = &mut self.current {
-            *run = Some(Run::new(name, &self.held));
+            *run = Some(Run::new(name, !source.is_resumable, &self.held));
         }
+    }
+
+    /// The open runs, each with its source.
+    #[cfg(feature = "serde")]
+    pub(super) fn runs(&self) -> impl Iterator<Item = (&Arc<str>, &Run)> {
+        let current = self.current.iter();
+        let current = current.filter_map(|(source, run)| Some((source, run.as_ref()?)));
+        current.chain(&self.others)
+    }
+
+    /// Goes on with a run that was begun elsewhere.
+    #[cfg(feature = "serde")]
+    pub(super) fn open_run(&mut self, source: Arc<str>, mut run: Run) {
+        run.hold_to(&self.held);
+        self.turn_to(&source);
+        self.current = Some((source, Some(run)));
     }
 
     fn end_run(&mut self, reports: &mut Vec<Report>) {

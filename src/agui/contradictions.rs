@@ -139,6 +139,7 @@ impl Kind {
 
 /// A set of facts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Facts(u16);
 
 impl Facts {

@@ -49,6 +49,7 @@ pub fn check(document: NamedText<'_>, strict: bool) -> Vec<Finding> {
     let source = Source {
         name: Arc::from(document.name),
         origin: ORIGIN,
+        is_resumable: false,
     };
     let place = Place {
         source: &source,

@@ -14,6 +14,7 @@ pub const MAX_REMEMBERED: usize = 1024;
 
 /// An identifier of 128 bits that stands for a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Id(u128);
 
 impl Id {
@@ -55,6 +56,32 @@ impl<T> Recent<T> {
         }
         let oldest = self.order.pop_front()?;
         self.values.remove(&oldest).map(|value| (oldest, value))
+    }
+}
+
+/// As a list, oldest first.
+#[cfg(feature = "serde")]
+impl<T: serde::Serialize> serde::Serialize for Recent<T> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let entries: Vec<_> = self
+            .order
+            .iter()
+            .map(|id| (id, self.values.get(id)))
+            .collect();
+        entries.serialize(serializer)
+    }
+}
+
+#[cfg(feature = "serde")]
+impl<'de, T: serde::Deserialize<'de>> serde::Deserialize<'de> for Recent<T> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut recent = Recent::default();
+        for (id, value) in Vec::<(Id, Option<T>)>::deserialize(deserializer)? {
+            if let Some(value) = value {
+                recent.insert(id, value);
+            }
+        }
+        Ok(recent)
     }
 }
 

@@ -17,6 +17,8 @@ mod event;
 mod integer;
 mod memory;
 mod run;
+#[cfg(feature = "serde")]
+mod saved;
 mod shape;
 mod sse;
 mod stream;
@@ -29,4 +31,6 @@ pub use capabilities::{
 pub use checker::RunChecker;
 pub use declaration::{check, looks_like_a3};
 pub use memory::MAX_REMEMBERED;
+#[cfg(feature = "serde")]
+pub use saved::{RestoredRun, SAVED_FORMAT, SavedRun};
 pub use stream::EventFramer;

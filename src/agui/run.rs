@@ -10,9 +10,12 @@ use crate::finding::Counts;
 
 /// A run that has begun and not ended.
 #[derive(Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Run {
     /// What findings call it.
     pub(super) name: Arc<str>,
+    /// Whether its source cannot be read again.
+    pub(super) from_stream: bool,
     pub(super) events: u64,
     pub(super) counts: Counts,
     /// The facts that would contradict what is declared and have not been seen yet.
@@ -32,9 +35,10 @@ pub(super) struct Sighting {
 }
 
 impl Run {
-    pub(super) fn new(name: Arc<str>, held: &Held) -> Self {
+    pub(super) fn new(name: Arc<str>, from_stream: bool, held: &Held) -> Self {
         Run {
             name,
+            from_stream,
             events: 0,
             counts: Counts::default(),
             wanted: held.facts,
@@ -42,6 +46,12 @@ impl Run {
             calls: Calls::default(),
             messages: Messages::default(),
         }
+    }
+
+    /// Holds the run to what is declared now, and no longer to what else was declared when it began.
+    #[cfg(feature = "serde")]
+    pub(super) fn hold_to(&mut self, held: &Held) {
+        self.wanted = self.wanted.within(held.facts);
     }
 
     /// What an event shows for the first time in this run that contradicts what is declared.
@@ -139,6 +149,7 @@ const PLAIN: [Fact; 6] = [
 /// The tool calls of a run in which none has run beside another so far: so at most one is open, and
 /// at most one of each parent message has no result yet.
 #[derive(Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Calls {
     /// The call between its start and its end.
     open: Option<Begun>,
@@ -153,6 +164,7 @@ struct Calls {
 
 /// A tool call, and the line that it began on.
 #[derive(Clone, Copy, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Begun {
     call: Id,
     line: u64,
@@ -237,6 +249,7 @@ impl Calls {
 
 /// The reasoning messages of a run in which each came in one piece so far.
 #[derive(Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Messages {
     /// The messages that have a piece, with the line that it is on.
     begun: Recent<u64>,

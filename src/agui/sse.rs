@@ -7,7 +7,8 @@
 //! What is there of an event when its source ends counts, as the last line of other sources does
 //! without its end; a browser would drop it.
 
-use crate::framing::Line;
+use crate::framing::{Line, Position};
+use crate::holes::Holes;
 
 /// Finds the events in one source.
 #[derive(Debug)]
@@ -27,7 +28,16 @@ pub(super) struct Decoder {
     is_too_long: bool,
     /// Number and offset of the first `data` line of the unfinished event, if it has one.
     begun: Option<(u64, u64)>,
+    /// Whether the event was handed out before its end, and the rest of it is passed over.
+    passing: bool,
+    holes: Holes,
 }
+
+/// [`Position::passed`] within an event that is passed over: whether what is read next begins a line,
+/// or belongs to one that has begun and may be anything. An event that is passed over has more bytes
+/// than these, so the offset before them is in the source.
+const PASSED_TO_A_LINE: u64 = 1;
+const PASSED_INTO_A_LINE: u64 = 2;
 
 /// What a line is, as far as its first bytes show it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,18 +57,44 @@ const EMPTY: LineKind = LineKind::Unknown([0; FIELD.len()], 0);
 impl Decoder {
     /// A decoder whose source begins with `skipped` bytes that are no part of any line, for events
     /// with up to `max_event_bytes` of data.
-    pub(super) fn new(max_event_bytes: usize, skipped: usize) -> Self {
+    pub(super) fn new(max_event_bytes: usize, skipped: u64) -> Self {
         Decoder {
             max_event_bytes,
             line_number: 1,
-            line_offset: skipped as u64,
-            bytes: skipped as u64,
+            line_offset: skipped,
+            bytes: skipped,
             after_cr: false,
             line: EMPTY,
             data: Vec::new(),
             is_too_long: false,
             begun: None,
+            passing: false,
+            holes: Holes::default(),
         }
+    }
+
+    /// A decoder in the midst of a source, of which [`Decoder::position`] was asked.
+    pub(super) fn resume(max_event_bytes: usize, position: Position) -> Self {
+        let line = match position.passed {
+            PASSED_INTO_A_LINE => LineKind::Other,
+            _ => EMPTY,
+        };
+        Decoder {
+            line_number: position.line,
+            line_offset: position.read_from(),
+            bytes: position.read_from(),
+            line,
+            passing: position.passed > 0,
+            ..Decoder::new(max_event_bytes, 0)
+        }
+    }
+
+    pub(super) fn with_holes(self, holes: Holes) -> Self {
+        Decoder { holes, ..self }
+    }
+
+    pub(super) fn take_skipped_nuls(&mut self) -> u64 {
+        self.holes.take_ended()
     }
 
     /// Takes the next bytes of the source and calls `each` with every event that they complete.
@@ -84,15 +120,76 @@ impl Decoder {
         self.bytes += bytes.len() as u64;
     }
 
-    /// The source has ended: what is there of its last event counts.
+    /// The source has ended: what is there of its last event counts. Should it grow after all, the
+    /// rest of that event is passed over.
     pub(super) fn finish(&mut self, mut each: impl FnMut(Line<'_>)) {
-        self.end_line(&mut each);
-        self.end_event(&mut each);
+        if matches!(self.line, LineKind::Unknown(start, 4) if start.starts_with(b"data")) {
+            self.begin_data(false);
+        }
+        self.hand_out_early(&mut each);
+    }
+
+    /// Hands out the unfinished event as an over-long one, if any of its data has come, and passes
+    /// over the rest of it.
+    pub(super) fn give_up(&mut self, mut each: impl FnMut(Line<'_>)) {
+        self.is_too_long = true;
+        self.hand_out_early(&mut each);
+    }
+
+    /// Where the source is to be read from to go on here: the first `data` line of the unfinished
+    /// event, so that it is read again as a whole; the unfinished line or the next, if what has come
+    /// of the event means nothing.
+    pub(super) fn position(&self) -> Position {
+        // A CR is read again, as the end of an empty line: it tells what an LF behind it belongs to.
+        let read_from = self.bytes - u64::from(self.after_cr);
+        let is_within_line = self.line != EMPTY || self.after_cr;
+        let before = u64::from(self.after_cr);
+        let (line, offset, passed) = match self.begun {
+            Some((line, offset)) => (line, offset, 0),
+            None if self.passing && is_within_line => {
+                let passed = PASSED_INTO_A_LINE;
+                (self.line_number - before, read_from - passed, passed)
+            }
+            None if self.passing => {
+                let passed = PASSED_TO_A_LINE;
+                (self.line_number, read_from - passed, passed)
+            }
+            None => (self.line_number - before, self.line_offset - before, 0),
+        };
+        Position {
+            line,
+            offset,
+            passed,
+            server_sent: true,
+        }
+    }
+
+    pub(super) fn unfinished_bytes(&self) -> usize {
+        self.data.len()
+    }
+
+    pub(super) fn held_bytes(&self) -> usize {
+        self.data.capacity()
+    }
+
+    /// Hands out the unfinished event, passes over the rest of it and holds nothing.
+    fn hand_out_early(&mut self, each: &mut impl FnMut(Line<'_>)) {
+        self.passing |= self.begun.is_some();
+        self.hand_out(each);
+        self.data = Vec::new();
+        if matches!(self.line, LineKind::Data { .. }) {
+            self.line = LineKind::Other;
+        }
     }
 
     /// Takes the next bytes of a line.
     #[inline]
-    fn take(&mut self, piece: &[u8]) {
+    fn take(&mut self, mut piece: &[u8]) {
+        if self.holes.are_skipped && self.line == EMPTY {
+            let hole = self.holes.skip(piece);
+            self.line_offset += hole as u64;
+            piece = &piece[hole..];
+        }
         match &mut self.line {
             LineKind::Other => {}
             LineKind::Data { begun } => {
@@ -121,6 +218,10 @@ impl Decoder {
 
     /// A `data` line has begun.
     fn begin_data(&mut self, begun: bool) {
+        if self.passing {
+            self.line = LineKind::Other;
+            return;
+        }
         self.line = LineKind::Data { begun };
         match self.begun {
             None => self.begun = Some((self.line_number, self.line_offset)),
@@ -129,6 +230,9 @@ impl Decoder {
     }
 
     fn keep(&mut self, data: &[u8]) {
+        if self.passing {
+            return;
+        }
         let room = self.max_event_bytes - self.data.len();
         self.data.extend_from_slice(&data[..data.len().min(room)]);
         self.is_too_long |= data.len() > room;
@@ -149,6 +253,11 @@ impl Decoder {
     }
 
     fn end_event(&mut self, each: &mut impl FnMut(Line<'_>)) {
+        self.hand_out(each);
+        self.passing = false;
+    }
+
+    fn hand_out(&mut self, each: &mut impl FnMut(Line<'_>)) {
         if let Some((number, offset)) = self.begun.take() {
             each(Line {
                 number,

@@ -101,9 +101,43 @@ impl PredicateSet {
         })
     }
 
+    /// Whether the bytes are what [`pack_into`] writes; of what was read back, nobody knows.
+    #[cfg(feature = "serde")]
+    fn is_well_packed(&self) -> Option<()> {
+        let mut rest = &*self.0;
+        while let Some((&kind, after)) = rest.split_first() {
+            PredicateKind::ALL.get(kind as usize)?;
+            let (_, after) = checked_split_integer(after)?;
+            let (length, after) = checked_split_integer(after)?;
+            let (name, after) = after.split_at_checked(usize::try_from(length).ok()?)?;
+            std::str::from_utf8(name).ok()?;
+            rest = after;
+        }
+        Some(())
+    }
+
     /// The packed form.
     pub(crate) fn as_bytes(&self) -> &[u8] {
         &self.0
+    }
+}
+
+#[cfg(feature = "serde")]
+impl serde::Serialize for PredicateSet {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_bytes(&self.0)
+    }
+}
+
+#[cfg(feature = "serde")]
+impl<'de> serde::Deserialize<'de> for PredicateSet {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let packed = Vec::deserialize(deserializer)?;
+        let set = PredicateSet(packed.into_boxed_slice());
+        match set.is_well_packed() {
+            Some(()) => Ok(set),
+            None => Err(serde::de::Error::custom("a set of predicates is damaged")),
+        }
     }
 }
 
@@ -141,6 +175,24 @@ pub(crate) fn split_integer(bytes: &[u8]) -> (u64, &[u8]) {
     unreachable!("an integer was written whole")
 }
 
+/// The same for what may be anything. `None` where it is no integer.
+#[cfg(feature = "serde")]
+pub(crate) fn checked_split_integer(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    let mut value = 0_u64;
+    for (index, &byte) in bytes.iter().enumerate() {
+        let group = u64::from(byte & 0x7f);
+        let shift = u32::try_from(7 * index).ok()?;
+        let placed = group
+            .checked_shl(shift)
+            .filter(|placed| placed >> shift == group)?;
+        value |= placed;
+        if byte < 0x80 {
+            return Some((value, &bytes[index + 1..]));
+        }
+    }
+    None
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -162,6 +214,8 @@ mod tests {
             push_integer(&mut bytes, value);
             bytes.push(9);
             assert_eq!(split_integer(&bytes), (value, &[9][..]));
+            #[cfg(feature = "serde")]
+            assert_eq!(checked_split_integer(&bytes), Some((value, &[9][..])));
         }
     }
 
@@ -182,5 +236,27 @@ mod tests {
         let set = PredicateSet::from_packed(&packed);
         assert_eq!(set.iter().collect::<Vec<_>>(), predicates);
         assert_eq!(PredicateSet::from_packed(&[]).iter().count(), 0);
+    }
+
+    #[test]
+    #[cfg(feature = "serde")]
+    fn sets_are_saved_and_damaged_ones_refused() {
+        let clearance = PredicateKind::Clearance as u8;
+        let read = |text: &str| serde_json::from_str::<PredicateSet>(text).ok();
+        let set = PredicateSet::from_packed(&[clearance, 0, 2, b'a', b'b']);
+        let text = serde_json::to_string(&set).expect("a form");
+        assert_eq!(read(&text), Some(set));
+        assert!(read("[]").is_some());
+        for text in [
+            "[99,0,0]",
+            "[0]",
+            "[0,128]",
+            "[0,0]",
+            "[0,0,2,97]",
+            "[0,0,1,255]",
+            "[0,0,255,255,255,255,255,255,255,255,255,127]",
+        ] {
+            assert!(read(text).is_none(), "{text}");
+        }
     }
 }

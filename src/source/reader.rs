@@ -77,6 +77,7 @@ impl Reader {
             source: Source {
                 name: Arc::from(&*name),
                 origin: identity(&metadata, SystemTime::now()),
+                is_resumable: matches!(origin, Origin::File(_)) && metadata.is_file(),
             },
             kind: origin.kind(),
             start: Position::START,

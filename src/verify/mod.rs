@@ -24,6 +24,8 @@ mod rejection;
 pub(crate) mod report;
 mod resumed;
 pub(crate) mod satisfaction;
+#[cfg(feature = "serde")]
+mod saved;
 mod scope;
 mod seq_index;
 mod sequence;
@@ -31,6 +33,8 @@ pub(crate) mod state;
 mod verifier;
 
 pub use reason::{ClaimPatterns, PatternError};
+#[cfg(feature = "serde")]
+pub use saved::{RestoredTrace, SAVED_FORMAT, SavedMeta, SavedTrace};
 pub use verifier::{Options, Totals, Verifier};
 
 /// Most that the index of a trace's placements may take, in bytes: enough for half a million to a

@@ -1,12 +1,16 @@
 //! Which placements of a trace carried a full explanation (R16): the only thing that a trace's
 //! state keeps for each of its records.
 
+#[cfg(feature = "serde")]
+mod saved;
+
 use super::MAX_INDEX_BYTES;
 use crate::schema::predicate_set::{push_integer, split_integer};
 
 /// Identifies the predicate set that a placement was held to: a hash, as it only serves an
 /// advisory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct SetHash(u64);
 
 impl SetHash {

@@ -49,13 +49,16 @@ pub(crate) fn judge(seq: u64, state: &mut TraceState, drafts: &mut Drafts) {
 /// Judges by a trace's first record whether its beginning was seen. A trace begins with a
 /// task.submitted, and any record at 0 or 1 is its first; of one whose `seq` could not be read
 /// nobody can say that. After some trace was given up, any that begins higher may be that one.
+/// Before, where traces come whole, a first record is a beginning.
 pub(crate) fn judge_beginning(
     record: &Record<'_>,
     state: &mut TraceState,
+    whole_traces: bool,
     any_evicted: bool,
     drafts: &mut Drafts,
 ) {
-    if std::mem::replace(&mut state.first_judged, true) {
+    let is_judged = std::mem::replace(&mut state.first_judged, true);
+    if is_judged || whole_traces && !any_evicted {
         return;
     }
     let is_first = record.seq.is_some_and(|seq| seq <= 1);

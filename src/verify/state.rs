@@ -11,6 +11,7 @@ use crate::schema::predicate_set::PredicateSet;
 
 /// The state of one open trace.
 #[derive(Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct TraceState {
     pub(crate) records: u64,
     pub(crate) placements: u64,
@@ -24,6 +25,11 @@ pub(crate) struct TraceState {
     /// Whether the beginning of the trace was not seen.
     pub(crate) partial: bool,
     pub(crate) partial_reported: bool,
+    /// Whether a record came from a source that cannot be read again.
+    pub(crate) from_stream: bool,
+    /// Whether the source began anew, and the next record with a readable `seq` decides whether the
+    /// trace goes on.
+    pub(crate) generation_began: bool,
     /// Whether a placement with a full explanation has come, and one whose `seq` was unreadable.
     pub(crate) explained: bool,
     pub(crate) explained_without_seq: bool,
@@ -35,6 +41,7 @@ pub(crate) struct TraceState {
 
 /// What most traces do without.
 #[derive(Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Rare {
     pub(crate) pending: Vec<Pending>,
     pub(crate) counts: Counts,
@@ -42,6 +49,7 @@ pub(crate) struct Rare {
 
 /// The predicate set S of the latest `task.submitted` (step 1).
 #[derive(Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) enum Submission {
     /// None came, which is as good as one that requires nothing.
     #[default]
@@ -53,6 +61,7 @@ pub(crate) enum Submission {
 
 /// The agent of the latest `task.admitted`.
 #[derive(Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) enum Admission {
     #[default]
     None,
@@ -71,15 +80,16 @@ pub(crate) struct AdmittedAgent {
 
 impl AdmittedAgent {
     fn of(agent: &Agent<'_>) -> Self {
-        let mut text = String::new();
-        let name_length = agent.name.map(|name| {
-            text.push_str(&name.decode());
-            u32::try_from(text.len()).expect("longer agents are not kept")
-        });
-        if let Some(namespace) = agent.namespace {
-            text.push_str(&namespace.decode());
-        }
-        let has_namespace = agent.namespace.is_some();
+        let name = agent.name.map(|name| name.decode());
+        let namespace = agent.namespace.map(|namespace| namespace.decode());
+        AdmittedAgent::from_halves(name.as_deref(), namespace.as_deref())
+    }
+
+    fn from_halves(name: Option<&str>, namespace: Option<&str>) -> Self {
+        let text = [name, namespace].map(Option::unwrap_or_default).concat();
+        let name_length =
+            name.map(|name| u32::try_from(name.len()).expect("longer agents are not kept"));
+        let has_namespace = namespace.is_some();
         AdmittedAgent {
             text: text.into_boxed_str(),
             name_length,
@@ -102,6 +112,30 @@ impl AdmittedAgent {
     }
 }
 
+#[cfg(feature = "serde")]
+impl serde::Serialize for AdmittedAgent {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        (self.name(), self.namespace()).serialize(serializer)
+    }
+}
+
+#[cfg(feature = "serde")]
+impl<'de> serde::Deserialize<'de> for AdmittedAgent {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let (name, namespace) = <(Option<String>, Option<String>)>::deserialize(deserializer)?;
+        if name
+            .as_ref()
+            .is_some_and(|name| name.len() > MAX_DOCUMENT_BYTES)
+        {
+            return Err(serde::de::Error::custom("longer agents are not kept"));
+        }
+        Ok(AdmittedAgent::from_halves(
+            name.as_deref(),
+            namespace.as_deref(),
+        ))
+    }
+}
+
 impl Admission {
     /// What a `task.admitted` with this agent leaves behind.
     pub(crate) fn of(agent: &Reading<Agent<'_>>) -> Self {
@@ -116,6 +150,7 @@ impl Admission {
 
 /// A resumed placement that waits for the one that explains it (R16), and where it stands.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Pending {
     pub(crate) source: Source,
     pub(crate) line: u64,
@@ -147,9 +182,12 @@ impl TraceState {
 
     /// Whether placements wait for the one that explains them.
     pub(crate) fn has_pending(&self) -> bool {
-        self.rare
-            .as_ref()
-            .is_some_and(|rare| !rare.pending.is_empty())
+        self.pending() > 0
+    }
+
+    /// How many placements wait for the one that explains them.
+    pub(crate) fn pending(&self) -> usize {
+        self.rare.as_ref().map_or(0, |rare| rare.pending.len())
     }
 
     /// The placements that wait, which then do so no longer.
@@ -158,6 +196,20 @@ impl TraceState {
             .as_mut()
             .map(|rare| std::mem::take(&mut rare.pending))
             .unwrap_or_default()
+    }
+
+    /// Makes the placements that wait share what they say of their source, as they did before they
+    /// were saved.
+    #[cfg(feature = "serde")]
+    pub(crate) fn share_sources(&mut self) {
+        let Some(rare) = &mut self.rare else { return };
+        let mut shared: Option<Source> = None;
+        for pending in &mut rare.pending {
+            match &shared {
+                Some(source) if *source == pending.source => pending.source = source.clone(),
+                _ => shared = Some(pending.source.clone()),
+            }
+        }
     }
 
     /// What was found in the trace.

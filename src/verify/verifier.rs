@@ -66,6 +66,8 @@ pub struct Totals {
     pub placements: u64,
     /// Traces that were opened.
     pub traces: u64,
+    /// Traces that were given up because too many were open.
+    pub evicted: u64,
     /// Findings by code.
     pub counts: Counts,
 }
@@ -103,16 +105,27 @@ impl Totals {
 #[derive(Debug)]
 pub struct Verifier {
     options: Options,
-    traces: Traces,
-    totals: Totals,
-    now: Duration,
-    /// Whether any trace was given up: one that comes back may have been it.
-    any_evicted: bool,
+    pub(super) traces: Traces,
+    pub(super) tally: Tally,
+    /// The time, on a clock that goes on over restarts, and when that stood at what the user of the
+    /// verifier calls zero.
+    pub(super) now: Duration,
+    pub(super) clock_base: Duration,
     known: KnownDocuments,
     /// Where [`Verifier::push`] is in its one source.
     pushed_lines: u64,
     pushed_bytes: u64,
     pushed_source: Source,
+}
+
+/// What is known across traces.
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    totals: Totals,
+    /// Whether any trace was given up: one that comes back may have been it.
+    pub(super) any_evicted: bool,
+    /// Placements of open traces that wait for the one that explains them.
+    pub(super) pending: usize,
 }
 
 impl Default for Verifier {
@@ -128,15 +141,16 @@ impl Verifier {
         Verifier {
             traces: Traces::new(options.max_traces),
             options,
-            totals: Totals::default(),
+            tally: Tally::default(),
             now: Duration::ZERO,
-            any_evicted: false,
+            clock_base: Duration::ZERO,
             known: KnownDocuments::default(),
             pushed_lines: 0,
             pushed_bytes: 0,
             pushed_source: Source {
                 name: Arc::from("trace"),
                 origin: 0,
+                is_resumable: false,
             },
         }
     }
@@ -170,7 +184,7 @@ impl Verifier {
         if !line.too_long && is_blank(line.bytes) {
             return;
         }
-        self.totals.records += 1;
+        self.tally.totals.records += 1;
         let place = Place { source, line };
         if line.too_long {
             return self.report_broken(&place, report::too_long(line.bytes.len()), reports);
@@ -196,7 +210,7 @@ impl Verifier {
     fn report_broken(&mut self, place: &Place<'_>, broken: Broken, reports: &mut Vec<Report>) {
         let filter = self.options.filter;
         if self.options.trace_key.is_some() {
-            let counts = [&mut self.totals.counts];
+            let counts = [&mut self.tally.totals.counts];
             Reporter {
                 filter,
                 counts,
@@ -206,15 +220,34 @@ impl Verifier {
             return;
         }
         let trace = self.traces.enter(&place.source.name, self.now);
-        let trace = note_entry(trace, &mut self.totals, &mut self.any_evicted, reports);
+        let trace = self.tally.note(trace, reports);
         trace.state.records += 1;
-        let counts = [&mut self.totals.counts, &mut trace.state.rare().counts];
+        trace.state.from_stream |= !place.source.is_resumable;
+        let counts = [
+            &mut self.tally.totals.counts,
+            &mut trace.state.rare().counts,
+        ];
         Reporter {
             filter,
             counts,
             reports,
         }
         .broken(place, broken, &trace.name);
+    }
+
+    /// A source begins anew, under the name that it had: a file was rotated or truncated. Without a
+    /// trace key its trace goes on if the first `seq` of the new generation is greater than the last
+    /// one of the old, as it does where a writer rotates its file; otherwise the trace ends and
+    /// another begins. With a key records tell by themselves which trace they belong to.
+    ///
+    /// The next record with a readable `seq` decides. What comes before it, lines that are no records
+    /// and records without a readable `seq`, decides nothing and is judged in the old trace.
+    pub fn begin_generation(&mut self, source: &Source) {
+        if self.options.trace_key.is_none()
+            && let Some(trace) = self.traces.find_open(&source.name)
+        {
+            trace.state.generation_began = true;
+        }
     }
 
     /// A source has ended. Without a trace key, so has its trace.
@@ -237,14 +270,44 @@ impl Verifier {
             .for_each(|trace| self.end(trace, reports));
     }
 
+    /// Decides what waits, as if every trace had ended, and leaves them open: placements that no
+    /// other has explained yet are reported, and wait no longer. For a run that comes to the end of
+    /// its input, and whose traces go on in a later run.
+    pub fn decide_pending(&mut self, reports: &mut Vec<Report>) {
+        let (filter, tally) = (self.options.filter, &mut self.tally);
+        self.traces.visit(TraceState::has_pending, |trace| {
+            tally.decide_pending(trace, filter, reports);
+        });
+    }
+
+    /// Goes on under other options, from the next record on. The trace key stays what it was: no
+    /// open trace could be found again under another. Where fewer traces may be open than are, the
+    /// least recently used are given up at once.
+    pub fn set_options(&mut self, options: Options, reports: &mut Vec<Report>) {
+        let trace_key = self.options.trace_key.take();
+        self.options = Options {
+            trace_key,
+            ..options
+        };
+        self.traces.set_max_open(self.options.max_traces);
+        self.give_up_excess(reports);
+    }
+
+    /// Gives up the least recently used traces while more are open than may be.
+    pub(super) fn give_up_excess(&mut self, reports: &mut Vec<Report>) {
+        while let Some(evicted) = self.traces.close_excess() {
+            self.tally.note_evicted(evicted, reports);
+        }
+    }
+
     /// Sets the time, as monotonic time since any moment, and ends the traces that have been idle
     /// for [`Options::trace_idle`].
     pub fn set_time(&mut self, now: Duration, reports: &mut Vec<Report>) {
-        self.now = now;
+        self.now = self.clock_base.saturating_add(now);
         let Some(since) = self
             .options
             .trace_idle
-            .and_then(|idle| now.checked_sub(idle))
+            .and_then(|idle| self.now.checked_sub(idle))
         else {
             return;
         };
@@ -256,7 +319,13 @@ impl Verifier {
     /// What has been seen so far.
     #[must_use]
     pub fn totals(&self) -> &Totals {
-        &self.totals
+        &self.tally.totals
+    }
+
+    /// How many placements of open traces wait for the one that explains them (R16).
+    #[must_use]
+    pub fn pending_references(&self) -> usize {
+        self.tally.pending
     }
 
     /// How many traces are open.
@@ -267,7 +336,7 @@ impl Verifier {
 
     fn verify_record(&mut self, place: &Place<'_>, record: &Record<'_>, reports: &mut Vec<Report>) {
         let is_placement = matches!(record.body, Body::Bound(_));
-        self.totals.placements += u64::from(is_placement);
+        self.tally.totals.placements += u64::from(is_placement);
         let name = match &self.options.trace_key {
             None => Some(&*place.source.name),
             Some(_) => record.key.as_deref(),
@@ -276,7 +345,7 @@ impl Verifier {
             // Nobody knows which trace it belongs to; what it tells by itself is judged.
             let mut drafts = Drafts::default();
             judge::record(record, None, &self.options.claims, &mut drafts);
-            let counts = [&mut self.totals.counts];
+            let counts = [&mut self.tally.totals.counts];
             let mut reporter = Reporter {
                 filter: self.options.filter,
                 counts,
@@ -284,21 +353,31 @@ impl Verifier {
             };
             return reporter.record(place, record, &place.source.name, drafts);
         };
-        let trace = self.traces.enter(name, self.now);
-        let trace = note_entry(trace, &mut self.totals, &mut self.any_evicted, reports);
+        let mut trace = self.tally.note(self.traces.enter(name, self.now), reports);
+        if trace.state.generation_began
+            && let Some(seq) = record.seq
+        {
+            self.settle_generation(name, seq, reports);
+            trace = self.tally.note(self.traces.enter(name, self.now), reports);
+        }
         let state = &mut trace.state;
         state.records += 1;
         state.placements += u64::from(is_placement);
+        state.from_stream |= !place.source.is_resumable;
         let mut drafts = Drafts::default();
-        if !self.options.whole_traces || self.any_evicted {
-            sequence::judge_beginning(record, state, self.any_evicted, &mut drafts);
-        }
+        let (whole_traces, any_evicted) = (self.options.whole_traces, self.tally.any_evicted);
+        sequence::judge_beginning(record, state, whole_traces, any_evicted, &mut drafts);
+        // Only placements wait, and only they are waited for.
+        let pending = if is_placement { state.pending() } else { 0 };
         let reference = judge::record(record, Some(state), &self.options.claims, &mut drafts);
         if reference == Reference::Waits {
             judge::wait(place, record, state, &mut drafts);
         }
+        if is_placement {
+            self.tally.pending = self.tally.pending - pending + state.pending();
+        }
         if !(record.faults.is_empty() && drafts.list.is_empty()) {
-            let counts = [&mut self.totals.counts, &mut state.rare().counts];
+            let counts = [&mut self.tally.totals.counts, &mut state.rare().counts];
             let mut reporter = Reporter {
                 filter: self.options.filter,
                 counts,
@@ -313,6 +392,20 @@ impl Verifier {
         }
     }
 
+    /// Decides by the `seq` of a new generation's record whether the trace of that name goes on, or
+    /// has ended with the generation before.
+    #[cold]
+    fn settle_generation(&mut self, name: &str, seq: u64, reports: &mut Vec<Report>) {
+        let Some(trace) = self.traces.find_open(name) else {
+            return;
+        };
+        trace.state.generation_began = false;
+        let goes_on = trace.state.begun && seq > trace.state.greatest_seq;
+        if !goes_on && let Some(trace) = self.traces.close(name) {
+            self.end(trace, reports);
+        }
+    }
+
     fn ends_trace(&self, record: &Record<'_>) -> bool {
         let is_end = |kind: JsonStr<'_>| self.options.end_kinds.iter().any(|end| kind == **end);
         record.kind.is_some_and(is_end)
@@ -320,37 +413,48 @@ impl Verifier {
 
     /// Ends a trace in good order: what still waits will not come.
     fn end(&mut self, mut trace: Trace, reports: &mut Vec<Report>) {
-        let pending = trace.state.take_pending();
-        if !pending.is_empty() {
-            let counts = [&mut self.totals.counts, &mut trace.state.rare().counts];
-            let mut reporter = Reporter {
-                filter: self.options.filter,
-                counts,
-                reports,
-            };
-            pending
-                .iter()
-                .for_each(|pending| reporter.never_explained(pending, &trace.name));
-        }
+        self.tally
+            .decide_pending(&mut trace, self.options.filter, reports);
         if self.options.trace_ends {
             reports.push(Report::Closed(trace_end(trace)));
         }
     }
 }
 
-/// Counts a trace that was opened, and says which one was given up for it.
-fn note_entry<'t>(
-    entered: Entered<'t>,
-    totals: &mut Totals,
-    any_evicted: &mut bool,
-    reports: &mut Vec<Report>,
-) -> &'t mut Trace {
-    totals.traces += u64::from(entered.is_new);
-    if let Some(evicted) = entered.evicted {
-        *any_evicted = true;
+impl Tally {
+    /// Counts a trace that was opened, and says which one was given up for it.
+    fn note<'t>(&mut self, entered: Entered<'t>, reports: &mut Vec<Report>) -> &'t mut Trace {
+        self.totals.traces += u64::from(entered.is_new);
+        if let Some(evicted) = entered.evicted {
+            self.note_evicted(evicted, reports);
+        }
+        entered.trace
+    }
+
+    fn note_evicted(&mut self, evicted: Trace, reports: &mut Vec<Report>) {
+        self.any_evicted = true;
+        self.totals.evicted += 1;
+        self.pending -= evicted.state.pending();
         reports.push(Report::Evicted(trace_end(evicted)));
     }
-    entered.trace
+
+    /// Reports the placements of a trace that wait: what they wait for will not come.
+    fn decide_pending(&mut self, trace: &mut Trace, filter: Filter, reports: &mut Vec<Report>) {
+        let pending = trace.state.take_pending();
+        if pending.is_empty() {
+            return;
+        }
+        self.pending -= pending.len();
+        let counts = [&mut self.totals.counts, &mut trace.state.rare().counts];
+        let mut reporter = Reporter {
+            filter,
+            counts,
+            reports,
+        };
+        pending
+            .iter()
+            .for_each(|pending| reporter.never_explained(pending, &trace.name));
+    }
 }
 
 fn trace_end(trace: Trace) -> TraceEnd {

@@ -6,4 +6,6 @@ mod model;
 #[cfg(feature = "cli")]
 #[path = "../support/program.rs"]
 mod program;
+#[cfg(feature = "cli")]
+mod saved;
 mod streams;

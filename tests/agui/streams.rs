@@ -10,7 +10,7 @@ use tracecheck::{Code, Filter, Finding, Report, Source};
 
 use crate::model::complaints;
 
-fn capabilities(declaration: &str) -> Capabilities {
+pub(crate) fn capabilities(declaration: &str) -> Capabilities {
     let document = NamedText {
         name: "declaration",
         text: declaration.as_bytes(),
@@ -23,6 +23,7 @@ fn check(capabilities: &Capabilities, pieces: &[&[u8]]) -> Vec<Finding> {
     let source = Source {
         name: Arc::from("stream"),
         origin: 7,
+        is_resumable: true,
     };
     let mut framer = EventFramer::new(1 << 20);
     let mut checker = RunChecker::new(capabilities, Filter::default());
@@ -47,18 +48,18 @@ fn places(findings: &[Finding]) -> Vec<(u64, &str)> {
     findings.iter().map(|f| (place(f), &*f.pointer)).collect()
 }
 
-fn lines(events: &[Value]) -> String {
+pub(crate) fn lines(events: &[Value]) -> String {
     events.iter().map(|event| format!("{event}\n")).collect()
 }
 
-fn server_sent(events: &[Value]) -> String {
+pub(crate) fn server_sent(events: &[Value]) -> String {
     events
         .iter()
         .map(|event| format!("data: {event}\n\n"))
         .collect()
 }
 
-fn event() -> impl Strategy<Value = Value> {
+pub(crate) fn event() -> impl Strategy<Value = Value> {
     let id = || prop::option::weighted(0.9, prop::sample::select(&["a", "b", "c", "é"][..]));
     let kind = prop::sample::select(
         &[
@@ -107,7 +108,7 @@ fn event() -> impl Strategy<Value = Value> {
     )
 }
 
-fn declaration() -> impl Strategy<Value = Value> {
+pub(crate) fn declaration() -> impl Strategy<Value = Value> {
     let flag = || prop::option::of(any::<bool>());
     let flags = prop::collection::vec(flag(), 11);
     (flags, prop::option::of(0..20_u32)).prop_map(|(flags, limit)| {
@@ -215,6 +216,7 @@ fn sources_have_runs_of_their_own() {
     let source = |name: &str| Source {
         name: Arc::from(name),
         origin: 0,
+        is_resumable: true,
     };
     let (a, b) = (source("a"), source("b"));
     let mut reports = Vec::new();
@@ -309,6 +311,7 @@ fn an_event_over_the_limit_is_one_finding() {
     let source = Source {
         name: Arc::from("stream"),
         origin: 0,
+        is_resumable: true,
     };
     let long = format!(
         "data: {{\"type\":\"RAW\",\ndata: \"x\":\"{}\"}}\n\n",

@@ -9,6 +9,8 @@ mod neighbours;
 mod paths;
 #[cfg(feature = "cli")]
 mod program_paths;
+#[cfg(feature = "cli")]
+mod saved;
 
 #[path = "../support/generate.rs"]
 mod generate;
@@ -29,6 +31,7 @@ fn source(name: &str, origin: u128) -> Source {
     Source {
         name: Arc::from(name),
         origin,
+        is_resumable: true,
     }
 }
 

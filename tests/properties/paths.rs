@@ -190,7 +190,7 @@ fn kind_may_stand_before_or_behind_content() {
 // ---- Many traces on few sources ----
 
 /// `line` with a member that names its trace, if it is an object or might become one.
-fn with_key(line: &[u8], key: &str) -> Vec<u8> {
+pub(crate) fn with_key(line: &[u8], key: &str) -> Vec<u8> {
     let Some(open) = line.iter().position(|byte| !byte.is_ascii_whitespace()) else {
         return line.to_vec();
     };

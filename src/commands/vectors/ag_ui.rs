@@ -148,6 +148,7 @@ fn check(path: &Path, capabilities: &Capabilities) -> io::Result<Vec<Finding>> {
     let source = Source {
         name: Arc::from("stream"),
         origin: 0,
+        is_resumable: false,
     };
     let mut file = File::open(path)?;
     let mut framer = EventFramer::new(DEFAULT_RECORD_BYTES);

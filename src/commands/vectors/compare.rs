@@ -81,6 +81,7 @@ fn verify(path: &Path) -> io::Result<Vec<Finding>> {
     let source = Source {
         name: Arc::from("trace"),
         origin: 0,
+        is_resumable: false,
     };
     let mut file = File::open(path)?;
     let mut framer = Framer::new(DEFAULT_RECORD_BYTES);
