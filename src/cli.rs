@@ -162,9 +162,9 @@ pub(crate) struct RunOptions {
     #[arg(long, value_name = "OWNER", help_heading = SOCKETS)]
     pub(crate) unix_owner: Option<String>,
 
-    /// Hold at most so much of unfinished lines, of all sources [default: 64MiB]
+    /// Hold at most so much of unfinished lines [default: 64MiB]
     ///
-    /// Beyond it the longest of them counts as over-long (E_STRUCTURE). Bounds the memory that many
+    /// Of all sources together: beyond it the longest counts as over-long (E_STRUCTURE). Bounds the memory that many
     /// senders can take together. At least 64KiB; default 64MiB.
     #[arg(long, value_name = "SIZE", help_heading = INPUT)]
     pub(crate) max_buffered_bytes: Option<String>,
