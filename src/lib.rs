@@ -70,6 +70,10 @@
 //!
 //! - `cli` (default): what the program needs. Without it (`default-features = false`) the library
 //!   is the same and has few dependencies.
+//! - `serde` (part of `cli`): saving what is known of open traces, and going on from it after a
+//!   restart: `Verifier::save_traces` and `Verifier::restore_trace`,
+//!   `RunChecker::save_runs` and `RunChecker::restore_run`. Where to go on in a source,
+//!   [`Framer::position`] tells.
 
 pub mod agui;
 pub mod decode;

@@ -328,7 +328,8 @@ fn complaint(row: &Contradiction, declared: &str, event: &str, detail: Option<&s
 /// An event over the limit.
 fn too_long(max_bytes: usize) -> (Draft, Option<String>) {
     let message = format!("the event is longer than {max_bytes} bytes");
-    let detail = "expected one within the limit; --max-record-bytes sets it";
+    let detail =
+        "expected one within the limits; --max-record-bytes and --max-buffered-bytes set them";
     (structure("", message, detail), None)
 }
 

@@ -15,6 +15,10 @@ pub(super) struct Run {
     /// What findings call it.
     pub(super) name: Arc<str>,
     /// Whether its source cannot be read again.
+    #[cfg_attr(
+        not(feature = "serde"),
+        expect(dead_code, reason = "only who saves asks")
+    )]
     pub(super) from_stream: bool,
     pub(super) events: u64,
     pub(super) counts: Counts,

@@ -56,7 +56,7 @@ pub(crate) fn too_long(max_bytes: usize) -> Broken {
     Broken {
         code: Code::Structure,
         message: format!("the line is longer than {max_bytes} bytes"),
-        detail: "expected a record within the limit; --max-record-bytes sets it".to_owned(),
+        detail: "expected a record within the limits; --max-record-bytes and --max-buffered-bytes set them".to_owned(),
         value: None,
         rule: "7",
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use tracecheck::framing::Position;
-use tracecheck::verify::{RestoredTrace, SAVED_FORMAT, SavedMeta};
+use tracecheck::verify::{MAX_DOCUMENT_BYTES, RestoredTrace, SAVED_FORMAT, SavedMeta};
 use tracecheck::{Framer, Line, Options, Report, Source, Verifier};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -113,6 +113,40 @@ proptest! {
         assert_cut_makes_no_difference(&trace, at.index(trace.len() + 1), seed % 2 == 0);
     }
 }
+
+/// What random traces hardly ever have.
+#[test]
+fn what_is_rare_goes_on_too() {
+    let long = "x".repeat(MAX_DOCUMENT_BYTES);
+    let admitted = |seq: u32, name: &str| {
+        format!(
+            r#"{{"seq":{seq},"kind":"task.admitted","content":{{"agent":{{"name":"{name}","namespace":"s"}}}}}}"#
+        )
+    };
+    let without_seq = bound("\"3\"", LISTS);
+    let referring = bound("4", r#","recorded_in":{"kind":"task.bound","seq":2}}}"#);
+    for lines in [
+        // Which placement is referred to cannot be known.
+        [admitted(1, "n"), without_seq, referring],
+        // That the trace is known in part is said once.
+        [admitted(7, "n"), admitted(8, &long), admitted(9, &long)],
+    ] {
+        let trace = lines.join("\n");
+        for cut in memchr::memchr_iter(b'\n', trace.as_bytes()) {
+            assert_cut_makes_no_difference(trace.as_bytes(), cut + 1, false);
+        }
+    }
+}
+
+/// A placement that would resume another, if it is explained so.
+fn bound(seq: &str, explanation: &str) -> String {
+    format!(
+        r#"{{"seq":{seq},"kind":"task.bound","content":{{"resumed":true,"scheduling":{{"requirements":{{}},"declaration":{{"v":"1.0","agent":{{"name":"n","namespace":"s"}},"capabilities":[],"clearances":[]}}{explanation}}}"#
+    )
+}
+
+const LISTS: &str =
+    r#","candidates":["n"],"filters_passed":[],"filters_failed":[],"scores":{"n":{}}}}"#;
 
 // ---- Many traces, some of which end, are idle or are given up ----
 
