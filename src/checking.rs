@@ -1,11 +1,15 @@
 //! The two protocols side by side: what checks the lines of a source, and what finds them.
 
+use std::io;
 use std::path::Path;
+use std::time::Duration;
 
 use tracecheck::agui::{Capabilities, EventFramer, RunChecker, looks_like_a3};
 use tracecheck::finding::Finding;
+use tracecheck::framing::Position;
 use tracecheck::{Framer, Line, Options, Report, Source, Totals, Verifier};
 
+use crate::checkpoint::{State, StateRef};
 use crate::commands::document::DocumentFile;
 use crate::config::{Config, Protocol};
 
@@ -60,6 +64,78 @@ impl Checker {
         }
     }
 
+    /// Goes on finding the lines of a source from a position in it.
+    pub(crate) fn lines_from(&self, max_bytes: usize, position: Position) -> Lines {
+        match self {
+            Checker::A3(_) => Lines::Records(Framer::resume(max_bytes, position)),
+            Checker::AgUi(_) => Lines::Events(EventFramer::resume(max_bytes, position)),
+        }
+    }
+
+    /// A source begins anew under its name: it was rotated or truncated.
+    pub(crate) fn begin_generation(&mut self, source: &Source) {
+        match self {
+            Checker::A3(verifier) => verifier.begin_generation(source),
+            // A run goes on until an event or the source's end says otherwise.
+            Checker::AgUi(_) => {}
+        }
+    }
+
+    /// Time has gone on, to so long after the start.
+    pub(crate) fn set_time(&mut self, now: Duration, reports: &mut Vec<Report>) {
+        if let Checker::A3(verifier) = self {
+            verifier.set_time(now, reports);
+        }
+    }
+
+    /// Decides what can only be decided at the end, and leaves the traces open for a later run.
+    pub(crate) fn decide_pending(&mut self, reports: &mut Vec<Report>) {
+        if let Checker::A3(verifier) = self {
+            verifier.decide_pending(reports);
+        }
+    }
+
+    /// Goes on under another configuration of the same protocol and trace key.
+    pub(crate) fn reconfigure(&mut self, config: &Config, reports: &mut Vec<Report>) {
+        match self {
+            Checker::A3(verifier) => verifier.set_options(options(config), reports),
+            Checker::AgUi(checker) => checker.set_filter(config.filter),
+        }
+    }
+
+    /// How many traces are open, and how many references wait in them.
+    pub(crate) fn open_and_pending(&self) -> (usize, usize) {
+        match self {
+            Checker::A3(verifier) => (verifier.open_traces(), verifier.pending_references()),
+            Checker::AgUi(_) => (0, 0),
+        }
+    }
+
+    /// Gives everything that a checkpoint keeps.
+    pub(crate) fn save(
+        &self,
+        mut each: impl FnMut(StateRef<'_>) -> io::Result<()>,
+    ) -> io::Result<()> {
+        match self {
+            Checker::A3(verifier) => {
+                each(StateRef::Whole(&verifier.saved_meta()))?;
+                verifier.save_traces(|trace| each(StateRef::Trace(trace)))
+            }
+            Checker::AgUi(checker) => checker.save_runs(|run| each(StateRef::Run(run))),
+        }
+    }
+
+    /// Takes back a part of what was saved so long ago.
+    pub(crate) fn restore(&mut self, state: State, age: Duration, reports: &mut Vec<Report>) {
+        match (self, state) {
+            (Checker::A3(verifier), State::Whole(meta)) => verifier.restore_meta(&meta, age),
+            (Checker::A3(verifier), State::Trace(trace)) => verifier.restore_trace(trace, reports),
+            (Checker::AgUi(checker), State::Run(run)) => checker.restore_run(run),
+            // A checkpoint of another protocol is not used at all.
+            _ => {}
+        }
+    }
+
     /// Checks one line of a source.
     pub(crate) fn check(&mut self, line: Line<'_>, source: &Source, reports: &mut Vec<Report>) {
         match self {
@@ -72,6 +148,14 @@ impl Checker {
     pub(crate) fn end_source(&mut self, source: &Source, reports: &mut Vec<Report>) {
         match self {
             Checker::A3(verifier) => verifier.end_source(source, reports),
+            Checker::AgUi(checker) => checker.end_source(source, reports),
+        }
+    }
+
+    /// A source broke off: nobody knows what more there was of it.
+    pub(crate) fn give_up_source(&mut self, source: &Source, reports: &mut Vec<Report>) {
+        match self {
+            Checker::A3(verifier) => verifier.give_up_source(source, reports),
             Checker::AgUi(checker) => checker.end_source(source, reports),
         }
     }
@@ -107,6 +191,46 @@ impl Lines {
         match self {
             Lines::Records(framer) => framer.push(bytes, each),
             Lines::Events(framer) => framer.push(bytes, each),
+        }
+    }
+
+    /// Passes over NUL bytes before a line's first other byte.
+    pub(crate) fn skipping_nuls(self) -> Lines {
+        match self {
+            Lines::Records(framer) => Lines::Records(framer.skipping_nuls()),
+            Lines::Events(framer) => Lines::Events(framer.skipping_nuls()),
+        }
+    }
+
+    /// How many NUL bytes were passed over since this was asked last.
+    pub(crate) fn take_skipped_nuls(&mut self) -> u64 {
+        match self {
+            Lines::Records(framer) => framer.take_skipped_nuls(),
+            Lines::Events(framer) => framer.take_skipped_nuls(),
+        }
+    }
+
+    /// Where to go on after what was handed out.
+    pub(crate) fn position(&self) -> Position {
+        match self {
+            Lines::Records(framer) => framer.position(),
+            Lines::Events(framer) => framer.position(),
+        }
+    }
+
+    /// How much memory unfinished lines take.
+    pub(crate) fn held_bytes(&self) -> usize {
+        match self {
+            Lines::Records(framer) => framer.held_bytes(),
+            Lines::Events(framer) => framer.held_bytes(),
+        }
+    }
+
+    /// Hands out the unfinished line as over-long, and passes over the rest of it.
+    pub(crate) fn give_up(&mut self, each: impl FnMut(Line<'_>)) {
+        match self {
+            Lines::Records(framer) => framer.give_up(each),
+            Lines::Events(framer) => framer.give_up(each),
         }
     }
 

@@ -4,17 +4,20 @@
 use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant, SystemTime};
 
 use tracecheck::event::{SourceState, Summary};
+use tracecheck::framing::Position;
 use tracecheck::{Severity, Source, Totals};
 
 use crate::checking::{Checker, Declaration, Lines};
+use crate::checkpoint::{CheckpointWriter, Remembered, Saved, State, unix_seconds};
 use crate::config::Config;
 use crate::emit::sanitise::{Visible, visible};
 use crate::exit::Outcome;
+use crate::metrics::Metrics;
 use crate::output::{Output, Told};
-use crate::source::{Message, Opened, SourceId};
+use crate::source::{Fingerprint, Follows, Message, Opened, SavedFile, SourceId, SourceKind};
 use crate::tally::Tally;
 
 /// Longest name of a source in a diagnostic; no path can be longer.
@@ -35,12 +38,63 @@ pub(crate) struct Engine {
     elsewhere: Totals,
     /// The sources that are being read.
     open: HashMap<SourceId, OpenSource>,
+    /// How much memory their unfinished lines take.
+    held_bytes: usize,
+    /// Files that are not read just now, where positions are kept.
+    remembered: Option<Remembered>,
+    /// Whether anything has happened that a checkpoint would keep.
+    has_changed: bool,
+    metrics: Option<Arc<Metrics>>,
 }
 
 struct OpenSource {
     source: Source,
+    kind: SourceKind,
     lines: Lines,
     tally: Tally,
+    /// Where a file goes on after a restart.
+    place: Option<Place>,
+}
+
+/// How far a file was read and verified.
+struct Place {
+    /// Up to where lines were handed out.
+    saved: SavedFile,
+    /// Of everything that was read.
+    seen: Fingerprint,
+    read_to: u64,
+}
+
+impl Place {
+    fn new(saved: SavedFile) -> Place {
+        Place {
+            seen: saved.fingerprint.clone(),
+            read_to: saved.position.read_from(),
+            saved,
+        }
+    }
+
+    /// Bytes came, and now the next line begins at `position`.
+    fn advance(&mut self, bytes: &[u8], position: Position) {
+        let before = self.read_to;
+        if position.read_from() > before {
+            let passed = usize::try_from(position.read_from() - before).unwrap_or(usize::MAX);
+            let mut fingerprint = self.seen.clone();
+            fingerprint.push(&bytes[..passed.min(bytes.len())]);
+            self.saved.fingerprint = fingerprint;
+        }
+        self.saved.position = position;
+        self.seen.push(bytes);
+        self.read_to += bytes.len() as u64;
+    }
+
+    /// A line was handed out without its end, and what may still come of it is passed over.
+    fn pass_over_the_rest(&mut self, position: Position) {
+        self.saved.position = position;
+        if position.read_from() == self.read_to {
+            self.saved.fingerprint = self.seen.clone();
+        }
+    }
 }
 
 /// What an engine came to that verified a part of a run.
@@ -58,6 +112,8 @@ pub(crate) enum Flow {
     On,
     /// Somebody wants it to end.
     Stop,
+    /// Somebody wants the configuration to be read again.
+    Reload,
 }
 
 impl Engine {
@@ -75,7 +131,67 @@ impl Engine {
             is_complete: true,
             elsewhere: Totals::default(),
             open: HashMap::new(),
+            held_bytes: 0,
+            remembered: None,
+            has_changed: false,
+            metrics: None,
         }
+    }
+
+    /// Keeps count for others to see.
+    pub(crate) fn measure(&mut self, metrics: Arc<Metrics>) {
+        self.metrics = Some(metrics);
+    }
+
+    /// Goes on from what was saved `age` ago, and keeps positions from now on.
+    pub(crate) fn restore(&mut self, saved: Option<Saved<State>>, now: SystemTime) {
+        let age = saved
+            .as_ref()
+            .map_or(Duration::ZERO, |saved| saved.age(now));
+        let files = saved
+            .as_ref()
+            .map_or(Vec::new(), |saved| saved.files.clone());
+        self.remembered = Some(Remembered::new(files, Instant::now(), now));
+        for state in saved.into_iter().flat_map(Saved::states) {
+            match state {
+                Ok(state) => self.checker.restore(state, age, &mut self.output.reports),
+                Err(damage) => {
+                    tracing::error!("the checkpoint cannot be read any further: {damage}")
+                }
+            }
+        }
+    }
+
+    /// Writes what a checkpoint keeps.
+    pub(crate) fn save(&mut self, writer: &mut CheckpointWriter) -> io::Result<()> {
+        self.has_changed = false;
+        let (now, wall) = (Instant::now(), SystemTime::now());
+        for open in self.open.values() {
+            if let Some(place) = &open.place {
+                writer.file(&place.saved, unix_seconds(wall))?;
+            }
+        }
+        if let Some(remembered) = &mut self.remembered {
+            remembered.expire(now);
+            for (file, last_seen) in remembered.entries(now, wall) {
+                writer.file(file, last_seen)?;
+            }
+        }
+        self.checker.save(|state| writer.state(&state))
+    }
+
+    /// Whether anything has happened since it was saved.
+    pub(crate) fn has_changed(&self) -> bool {
+        self.has_changed
+    }
+
+    /// Goes on under another configuration.
+    pub(crate) fn reconfigure(&mut self, config: Arc<Config>) -> io::Result<()> {
+        self.checker.reconfigure(&config, &mut self.output.reports);
+        self.output.set_trace_events(config.trace_events);
+        self.config = config;
+        self.output.write_reports();
+        self.output.flush()
     }
 
     /// Says what of the declaration cannot be used, once: the runs are read all the same.
@@ -117,16 +233,26 @@ impl Engine {
         match message {
             Message::Opened(opened) => self.open(*opened)?,
             Message::Bytes {
-                id, chunk, read, ..
+                id,
+                chunk,
+                read,
+                arrived,
             } => {
-                self.take(id, chunk.bytes())?;
+                self.take(id, chunk.bytes(), arrived)?;
                 self.output.advance(read);
             }
             Message::Ended { id, state, message } => self.end_source(id, state, &message)?,
             Message::Failed {
-                id, name, error, ..
+                id,
+                name,
+                error,
+                is_final: true,
             } => self.fail(id, &name, &error)?,
+            Message::Failed {
+                id, name, error, ..
+            } => self.lose(id, &name, &error)?,
             Message::Tick => self.tick()?,
+            Message::Reload => return Ok(Flow::Reload),
             Message::Stop => {
                 self.stop();
                 return Ok(Flow::Stop);
@@ -148,55 +274,150 @@ impl Engine {
 
     /// Ends idle traces.
     fn tick(&mut self) -> io::Result<()> {
-        if let Checker::A3(verifier) = &mut self.checker {
-            verifier.set_time(self.started.elapsed(), &mut self.output.reports);
-        }
+        let reports = &mut self.output.reports;
+        self.checker.set_time(self.started.elapsed(), reports);
+        self.has_changed |= !reports.is_empty();
         self.output.write_reports();
+        self.publish();
         self.output.flush()
     }
 
     fn open(&mut self, opened: Opened) -> io::Result<()> {
-        let Opened { id, source, .. } = opened;
+        let Opened {
+            id,
+            source,
+            kind,
+            start,
+            file,
+            follows,
+        } = opened;
         let name = shown(&source.name);
         self.output.say(|| tracing::info!("{name}: opened"));
+        let message = match follows {
+            Follows::Nothing => "reading",
+            Follows::Itself => "reading on where it was left",
+            Follows::Rotated => "reading the next file of this name",
+            Follows::Truncated => "reading it from its start again",
+        };
         self.output
-            .source_state(SourceState::Opened, &source.name, "reading")?;
+            .source_state(SourceState::Opened, &source.name, message)?;
+        if matches!(follows, Follows::Rotated | Follows::Truncated) {
+            self.checker.begin_generation(&source);
+        }
+        let lines = self.checker.lines_from(self.config.max_record_bytes, start);
+        let lines = match self.config.follow && kind == SourceKind::File {
+            true => lines.skipping_nuls(),
+            false => lines,
+        };
+        if let (Some(remembered), Some(file)) = (&mut self.remembered, &file) {
+            remembered.forget(file.generation.file);
+        }
+        if let Some(metrics) = &self.metrics {
+            metrics.sources.of(kind).add(1);
+        }
         let open = OpenSource {
-            lines: self.checker.lines(self.config.max_record_bytes),
             source,
+            kind,
+            lines,
             tally: Tally::default(),
+            place: file.map(Place::new),
         };
         self.open.insert(id, open);
+        self.has_changed = true;
         self.output.flush()
     }
 
     /// Verifies what the source gave, and writes every finding before anything else is read.
-    fn take(&mut self, id: SourceId, bytes: &[u8]) -> io::Result<()> {
+    fn take(&mut self, id: SourceId, bytes: &[u8], arrived: Instant) -> io::Result<()> {
+        self.output.set_arrived(Some(arrived));
         let before = self.tally();
         let open = self
             .open
             .get_mut(&id)
             .expect("bytes come from open sources");
+        let kind = open.kind;
+        if let Some(metrics) = &self.metrics {
+            metrics.lag.of(kind).begin(arrived);
+        }
         let (checker, output) = (&mut self.checker, &mut self.output);
+        let held_before = open.lines.held_bytes();
         open.lines.push(bytes, |line| {
             checker.check(line, &open.source, &mut output.reports);
             output.write_reports();
         });
+        self.held_bytes = self.held_bytes + open.lines.held_bytes() - held_before;
+        if let Some(place) = &mut open.place {
+            place.advance(bytes, open.lines.position());
+        }
+        let nuls = open.lines.take_skipped_nuls();
+        if nuls > 0 {
+            let name = shown(&open.source.name);
+            tracing::warn!("{name}: {nuls} NUL bytes before a line were skipped");
+        }
         self.bytes += bytes.len() as u64;
+        self.has_changed = true;
         let after = Tally::new(self.bytes, self.checker.totals());
         open.tally.add_between(before, after);
-        self.output.flush()
+        if self.held_bytes > self.config.max_buffered_bytes {
+            self.give_up_lines();
+        }
+        if let Some(metrics) = &self.metrics {
+            metrics.lag.of(kind).verified(bytes.len() as u64);
+            let records = after.records_since(before);
+            metrics.verdict.record(arrived, Instant::now(), records);
+        }
+        self.publish();
+        self.output.flush()?;
+        self.output.set_arrived(None);
+        Ok(())
+    }
+
+    /// Makes room where too many lines are unfinished: the longest count as over-long.
+    fn give_up_lines(&mut self) {
+        while self.held_bytes > self.config.max_buffered_bytes {
+            let longest = self
+                .open
+                .values_mut()
+                .max_by_key(|open| open.lines.held_bytes());
+            let Some(open) = longest else { return };
+            let held = open.lines.held_bytes();
+            let (checker, output) = (&mut self.checker, &mut self.output);
+            open.lines.give_up(|line| {
+                checker.check(line, &open.source, &mut output.reports);
+                output.write_reports();
+            });
+            if let Some(place) = &mut open.place {
+                place.pass_over_the_rest(open.lines.position());
+            }
+            let freed = held - open.lines.held_bytes();
+            self.held_bytes -= freed;
+            if freed == 0 {
+                return;
+            }
+        }
     }
 
     fn end_source(&mut self, id: SourceId, state: SourceState, message: &str) -> io::Result<()> {
         let before = self.tally();
-        let mut open = self.open.remove(&id).expect("only open sources end");
+        let mut open = self.close(id);
+        let is_let_go = self.config.follow && open.place.is_some() && state == SourceState::Closed;
         let (checker, output) = (&mut self.checker, &mut self.output);
-        open.lines.finish(|line| {
-            checker.check(line, &open.source, &mut output.reports);
-            output.write_reports();
-        });
-        checker.end_source(&open.source, &mut output.reports);
+        if !is_let_go {
+            open.lines.finish(|line| {
+                checker.check(line, &open.source, &mut output.reports);
+                output.write_reports();
+            });
+            if let Some(place) = &mut open.place {
+                place.pass_over_the_rest(open.lines.position());
+            }
+        }
+        let goes_on = matches!(state, SourceState::Rotated | SourceState::Truncated);
+        // What is kept of a file's trace waits for the file to grow.
+        let is_kept = self.remembered.is_some() && open.place.is_some();
+        let waits = is_kept && state == SourceState::Closed;
+        if !goes_on && !waits && !is_let_go {
+            checker.end_source(&open.source, &mut output.reports);
+        }
         output.write_reports();
         let name = &*open.source.name;
         output.source_state(state, name, message)?;
@@ -204,6 +425,48 @@ impl Engine {
         let (name, tally) = (shown(name), open.tally);
         self.output
             .say(|| tracing::info!("{name}: {message}: {tally}"));
+        if let (Some(remembered), Some(place)) = (&mut self.remembered, open.place)
+            && state == SourceState::Closed
+        {
+            remembered.remember(place.saved, Instant::now());
+        }
+        self.output.flush()
+    }
+
+    /// Takes a source out of those that are read.
+    fn close(&mut self, id: SourceId) -> OpenSource {
+        let open = self.open.remove(&id).expect("only open sources end");
+        self.held_bytes -= open.lines.held_bytes();
+        self.has_changed = true;
+        if let Some(metrics) = &self.metrics {
+            metrics.sources.of(open.kind).sub(1);
+        }
+        open
+    }
+
+    /// Shows others what was counted.
+    fn publish(&self) {
+        if let Some(metrics) = &self.metrics {
+            let totals = self.checker.totals();
+            let (open, pending) = self.checker.open_and_pending();
+            metrics.set_totals(self.bytes, totals.records, &totals.counts);
+            metrics.traces_open.set(open as u64);
+            metrics.references_pending.set(pending as u64);
+            metrics.traces_evicted.set(totals.evicted);
+        }
+    }
+
+    /// A source broke off, or cannot be had for now. What was not a whole line of it is dropped.
+    fn lose(&mut self, id: Option<SourceId>, name: &str, error: &str) -> io::Result<()> {
+        if let Some(id) = id {
+            let open = self.close(id);
+            self.checker
+                .give_up_source(&open.source, &mut self.output.reports);
+            self.output.write_reports();
+        }
+        self.output
+            .say(|| tracing::warn!("{}: {}", shown(name), visible(error, MAX_NAME_CHARS)));
+        self.output.source_state(SourceState::Failed, name, error)?;
         self.output.flush()
     }
 
@@ -217,7 +480,7 @@ impl Engine {
         self.outcome.source_errors += 1;
         self.is_complete = false;
         let name_shown = shown(name);
-        let message = match id.and_then(|id| self.open.remove(&id)) {
+        let message = match id.map(|id| self.close(id)) {
             Some(open) => {
                 let tally = open.tally;
                 self.output
@@ -239,10 +502,13 @@ impl Engine {
 
     /// Ends the traces that are still open, if all there is of them was read, and sums up.
     pub(crate) fn finish(&mut self) -> io::Result<()> {
-        if self.is_complete {
-            self.checker.end_all(&mut self.output.reports);
-            self.output.write_reports();
+        let reports = &mut self.output.reports;
+        match (self.is_complete, &self.remembered) {
+            (true, None) => self.checker.end_all(reports),
+            (true, Some(_)) => self.checker.decide_pending(reports),
+            (false, _) => {}
         }
+        self.output.write_reports();
         let mut totals = self.checker.totals().clone();
         totals.add(&self.elsewhere);
         let summary = Summary {

@@ -2,13 +2,15 @@
 
 use std::io::{self, Write};
 use std::mem;
+use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
-use std::time::SystemTime;
+use std::time::{Instant, SystemTime};
 
 use tracecheck::Report;
 use tracecheck::event::{SourceState, Summary};
 
 use crate::config::{Config, Format, Protocol};
+use crate::emit::queue::OutputQueue;
 use crate::emit::{self, Emitter, Terms};
 use crate::progress::Progress;
 
@@ -49,25 +51,29 @@ pub(crate) enum Told {
 }
 
 impl Output {
-    /// Writes to `out` as the configuration says.
+    /// Writes to `out` as the configuration says; not to the journal.
     pub(crate) fn new(config: &Config, out: Box<dyn Write>, progress: Progress) -> Output {
+        let emitter = Emitter::new(out, format(config), config.trace_events, SystemTime::now);
+        Output::through(config, emitter, progress)
+    }
+
+    /// Writes through a queue.
+    pub(crate) fn queued(config: &Config, queue: Arc<OutputQueue>) -> Output {
+        let (trace_events, clock) = (config.trace_events, SystemTime::now);
+        let emitter = match &config.format {
+            Format::Journald(_) => Emitter::journal(queue, trace_events, clock),
+            _ => Emitter::queued(queue, format(config), trace_events, clock),
+        };
+        Output::through(config, emitter, Progress::new(false, None))
+    }
+
+    fn through(config: &Config, emitter: Emitter<Box<dyn Write>>, progress: Progress) -> Output {
         let terms = match config.protocol {
             Protocol::A3 => Terms::Traces,
             Protocol::AgUi { .. } => Terms::Runs,
         };
-        let format = match &config.format {
-            Format::Json => emit::Format::Json,
-            Format::Text => emit::Format::Text {
-                color: config.color,
-                quiet: config.quiet,
-            },
-            Format::Journald(_) => emit::Format::Json,
-        };
-        let emitter = Emitter::new(out, format, config.trace_events, SystemTime::now);
-        Output::to(
-            Target::Emitter(Box::new(emitter.in_terms_of(terms))),
-            progress,
-        )
+        let target = Target::Emitter(Box::new(emitter.in_terms_of(terms)));
+        Output::to(target, progress)
     }
 
     /// Leaves the writing to whoever receives the batches.
@@ -165,6 +171,20 @@ impl Output {
         }
     }
 
+    /// Says when that was read of which is told from now on.
+    pub(crate) fn set_arrived(&mut self, arrived: Option<Instant>) {
+        if let Target::Emitter(emitter) = &mut self.target {
+            emitter.set_arrived(arrived);
+        }
+    }
+
+    /// Tells ends of traces in good order too, or no longer.
+    pub(crate) fn set_trace_events(&mut self, trace_events: bool) {
+        if let Target::Emitter(emitter) = &mut self.target {
+            emitter.set_trace_events(trace_events);
+        }
+    }
+
     /// Tells how much more was read.
     pub(crate) fn advance(&self, read: u64) {
         self.progress.advance(read);
@@ -177,6 +197,16 @@ impl Output {
 
     fn result(&mut self) -> io::Result<()> {
         self.error.take().map_or(Ok(()), Err)
+    }
+}
+
+fn format(config: &Config) -> emit::Format {
+    match &config.format {
+        Format::Text => emit::Format::Text {
+            color: config.color,
+            quiet: config.quiet,
+        },
+        Format::Json | Format::Journald(_) => emit::Format::Json,
     }
 }
 

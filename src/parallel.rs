@@ -89,7 +89,7 @@ impl Parallel<'_> {
             return Err(Unheard);
         }
         match engine.handle(message) {
-            Ok(Flow::On) => Ok(()),
+            Ok(Flow::On | Flow::Reload) => Ok(()),
             Ok(Flow::Stop) | Err(_) => Err(Unheard),
         }
     }

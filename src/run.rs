@@ -129,7 +129,7 @@ fn start_reading(config: &Config, origins: Vec<Origin>, sender: Sender<Message>)
         true => Archives::Refuse,
         false => Archives::Decompress,
     };
-    read_all(origins, archives, sender);
+    read_all(origins, archives, None, sender);
 }
 
 /// How many bytes there are to read, where that is known.

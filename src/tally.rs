@@ -25,6 +25,11 @@ impl Tally {
         }
     }
 
+    /// How many records came after `before`.
+    pub(crate) fn records_since(self, before: Tally) -> u64 {
+        self.records - before.records
+    }
+
     /// Adds what came between two tallies of a whole.
     pub(crate) fn add_between(&mut self, before: Tally, after: Tally) {
         self.bytes += after.bytes - before.bytes;

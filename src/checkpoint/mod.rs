@@ -40,16 +40,10 @@ mod sample;
 mod state;
 mod store;
 
-// What the daemon alone uses, until it is whole.
-#[allow(unused_imports)]
-pub(crate) use {
-    expiry::Remembered,
-    format::{Identity, Meta},
-    keeper::{Freshness, Keeper},
-    state::{SavedTrace, SavedWhole},
-    store::{CheckpointWriter, Loaded, OpenError, Saved, Store},
+pub(crate) use expiry::Remembered;
+pub(crate) use format::{Damage, Entry, FileEntry, Identity, Reader};
+pub(crate) use keeper::{Freshness, Keeper};
+pub(crate) use state::{Outline, State, StateRef};
+pub(crate) use store::{
+    CheckpointWriter, Found, Loaded, OpenError, Saved, Store, find_current, unix_seconds,
 };
-
-pub(crate) use format::{Damage, Entry, FileEntry, Reader};
-pub(crate) use state::{Outline, State};
-pub(crate) use store::{Found, find_current, unix_seconds};

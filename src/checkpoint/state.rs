@@ -1,19 +1,31 @@
-//! What a checkpoint keeps of the verifier.
+//! What a checkpoint keeps of the verifier: the library's own forms, one after the other.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use tracecheck::agui::{RestoredRun, SavedRun};
+use tracecheck::verify::{RestoredTrace, SavedMeta, SavedTrace};
 
-/// A part of the verifier's state. The first of a checkpoint is the one of the whole.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// A part of the verifier's state, as it is read. The one of the whole comes first.
+#[derive(Debug, Deserialize)]
 pub(crate) enum State {
     /// What there is but once.
-    Whole(SavedWhole),
+    Whole(SavedMeta),
     /// An open trace.
-    Trace(SavedTrace),
+    Trace(RestoredTrace),
+    /// An open run of AG-UI.
+    Run(RestoredRun),
 }
 
-/// What is shown of an open trace.
+/// [`State`], as it is written; the variants in the same order.
+#[derive(Debug, Serialize)]
+pub(crate) enum StateRef<'s> {
+    Whole(&'s SavedMeta),
+    Trace(SavedTrace<'s>),
+    Run(SavedRun<'s>),
+}
+
+/// What is shown of an open trace or run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Outline {
     pub(crate) trace: String,
@@ -26,33 +38,30 @@ pub(crate) struct Outline {
 }
 
 impl State {
-    /// What is to be shown of it, if it is an open trace.
-    pub(crate) fn outline(&self) -> Option<Outline> {
+    /// What is to be shown of it, if it is an open trace or run; `whole` is what came first.
+    pub(crate) fn outline(&self, whole: Option<&SavedMeta>) -> Option<Outline> {
         match self {
             State::Whole(_) => None,
-            State::Trace(trace) => Some(Outline {
-                trace: trace.name.clone(),
-                records: trace.records,
-                placements: trace.placements,
-                pending: trace.pending,
-                idle: trace.idle,
-            }),
+            State::Trace(trace) => {
+                let trace = trace.saved();
+                Some(Outline {
+                    trace: trace.name().to_owned(),
+                    records: trace.records(),
+                    placements: trace.placements(),
+                    pending: trace.pending_references() as u64,
+                    idle: whole.map_or(Duration::ZERO, |whole| trace.age(whole)),
+                })
+            }
+            State::Run(run) => {
+                let run = run.saved();
+                Some(Outline {
+                    trace: run.name().to_owned(),
+                    records: run.events(),
+                    placements: 0,
+                    pending: 0,
+                    idle: Duration::ZERO,
+                })
+            }
         }
     }
-}
-
-/// Stands for what the library saves of a verifier.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct SavedWhole {
-    pub(crate) records: u64,
-}
-
-/// Stands for what the library saves of a trace.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct SavedTrace {
-    pub(crate) name: String,
-    pub(crate) records: u64,
-    pub(crate) placements: u64,
-    pub(crate) pending: u64,
-    pub(crate) idle: Duration,
 }

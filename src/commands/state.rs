@@ -39,7 +39,7 @@ pub(super) fn run(options: &StateOptions, environment: &Environment) -> Status {
     let mut out = io::BufWriter::new(io::stdout().lock());
     let written = match output.resolve(environment) {
         (Format::Json, _) => write_json(&mut out, &holdings),
-        (Format::Text, _) => write_text(&mut out, &holdings),
+        (Format::Text | Format::Journald(_), _) => write_text(&mut out, &holdings),
     };
     let written = written.and_then(|()| out.flush());
     if written.is_err() {
@@ -142,11 +142,13 @@ impl Holdings {
         let now = unix_seconds(now);
         let age_seconds = now.saturating_sub(meta.created);
         let (mut files, mut traces) = (Vec::new(), Traces::new(max_traces));
+        let mut whole = None;
         while let Some(entry) = reader.read::<State>()? {
             match entry {
                 Entry::File(entry) => files.push(File::new(&entry, now)),
+                Entry::State(State::Whole(meta)) => whole = Some(meta),
                 Entry::State(state) => {
-                    if let Some(outline) = state.outline() {
+                    if let Some(outline) = state.outline(whole.as_ref()) {
                         traces.add(outline, age_seconds);
                     }
                 }

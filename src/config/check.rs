@@ -13,10 +13,11 @@ use tracing::level_filters::LevelFilter;
 
 use super::file::{FileOptions, NumberOrText};
 use super::size::{EXPECTED_SIZE, parse_size};
-use super::{
-    Config, ConfigError, Environment, Fault, Format, Input, ListenOptions, Protocol, TlsFiles,
-};
+use super::{Config, ConfigError, Environment, Fault, Format, Input, Protocol};
 use crate::cli::{OutputOptions, ProtocolChoice, RunOptions};
+use crate::source::listen::{
+    Address, DEFAULT_MAX_CONNECTIONS, DEFAULT_UNIX_MODE, ListenOptions, Owner, TlsFiles, parse_mode,
+};
 
 /// Holds a placement among a hundred thousand candidates.
 pub(crate) const DEFAULT_RECORD_BYTES: usize = 16 << 20;
@@ -30,10 +31,6 @@ const DEFAULT_MAX_TRACES: NonZeroUsize = NonZeroUsize::new(1_000_000).expect("no
 const DEFAULT_BUFFERED_BYTES: usize = 64 << 20;
 /// Below, ordinary lines would be refused.
 const BUFFERED_BYTES: RangeInclusive<u64> = 64 << 10..=1 << 40;
-/// More than runtimes on one machine, and fewer than the descriptors that a service may have.
-const DEFAULT_MAX_CONNECTIONS: NonZeroUsize = NonZeroUsize::new(4096).expect("not zero");
-/// The owner and the group read and write, nobody else.
-const DEFAULT_UNIX_MODE: u32 = 0o660;
 /// Well within what service managers wait before they kill.
 const DEFAULT_DRAIN: Duration = Duration::from_secs(2);
 
@@ -253,11 +250,8 @@ impl Checker {
         }
     }
 
-    /// Where connections are accepted; the addresses are looked at where they are bound.
+    /// Where connections are accepted.
     fn listen(&mut self, typed: &RunOptions, file: &FileOptions) -> ListenOptions {
-        let addresses = self
-            .list("listen", typed.listen.clone(), file.listen.clone())
-            .value;
         let connection_idle = self.duration(
             "connection-idle",
             typed.connection_idle.clone(),
@@ -269,13 +263,45 @@ impl Checker {
             &file.max_connections,
         );
         ListenOptions {
+            addresses: self.addresses(typed, file),
             tls: self.tls(typed, file),
             insecure: typed.insecure_listen || file.insecure_listen.unwrap_or_default(),
-            max_connections: max_connections.unwrap_or(DEFAULT_MAX_CONNECTIONS).get(),
+            max_connections: max_connections.map_or(DEFAULT_MAX_CONNECTIONS, NonZeroUsize::get),
             connection_idle,
             unix_mode: self.unix_mode(typed, file),
-            unix_owner: typed.unix_owner.clone().or_else(|| file.unix_owner.clone()),
-            addresses,
+            unix_owner: self.unix_owner(typed, file),
+        }
+    }
+
+    fn addresses(&mut self, typed: &RunOptions, file: &FileOptions) -> Vec<Address> {
+        let Given { value, place } = self.list("listen", typed.listen.clone(), file.listen.clone());
+        let mut addresses = Vec::new();
+        for text in value {
+            match text.parse::<Address>() {
+                Ok(address) => addresses.push(address),
+                Err(error) => self.fault(&place, error.problem, error.expected),
+            }
+        }
+        addresses
+    }
+
+    fn unix_owner(&mut self, typed: &RunOptions, file: &FileOptions) -> Option<Owner> {
+        let given = self.one(
+            "unix-owner",
+            typed.unix_owner.clone(),
+            file.unix_owner.clone(),
+        );
+        let Given { value, place } = given?;
+        match value.parse() {
+            Ok(owner) => Some(owner),
+            Err(problem) => {
+                self.fault(
+                    &place,
+                    problem,
+                    "USER, USER:GROUP or :GROUP, names or numbers",
+                );
+                None
+            }
         }
     }
 
@@ -310,17 +336,10 @@ impl Checker {
         let Some(Given { value, place }) = given else {
             return DEFAULT_UNIX_MODE;
         };
-        match u32::from_str_radix(&value, 8) {
-            Ok(mode) if mode <= 0o777 => mode,
-            _ => {
-                self.fault(
-                    &place,
-                    format!("`{value}` is no mode"),
-                    "octal digits, such as 0660",
-                );
-                DEFAULT_UNIX_MODE
-            }
-        }
+        parse_mode(&value).unwrap_or_else(|problem| {
+            self.fault(&place, problem, "octal digits, such as 0660");
+            DEFAULT_UNIX_MODE
+        })
     }
 
     /// Refuses what is said of following where nothing is followed.

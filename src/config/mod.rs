@@ -10,7 +10,6 @@ use std::fmt;
 use std::io::{self, IsTerminal};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::process;
 use std::time::Duration;
 
 use tracecheck::pointer::JsonPointer;
@@ -21,6 +20,7 @@ use self::check::Checker;
 pub(crate) use self::check::DEFAULT_RECORD_BYTES;
 use self::file::FileOptions;
 use crate::cli::{ColorChoice, FailOn, FormatChoice, OutputOptions, RunOptions};
+use crate::source::listen::ListenOptions;
 
 /// A run, decided in every point.
 #[derive(Clone, Debug)]
@@ -126,27 +126,6 @@ pub(crate) struct Environment {
 /// Where systemd's journal listens.
 const JOURNAL_SOCKET: &str = "/run/systemd/journal/socket";
 
-/// Where connections are accepted, and which.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct ListenOptions {
-    /// As typed: `tcp:HOST:PORT` or `unix:PATH`.
-    pub(crate) addresses: Vec<String>,
-    pub(crate) tls: Option<TlsFiles>,
-    pub(crate) insecure: bool,
-    pub(crate) max_connections: usize,
-    pub(crate) connection_idle: Option<Duration>,
-    pub(crate) unix_mode: u32,
-    pub(crate) unix_owner: Option<String>,
-}
-
-/// What mutual TLS needs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct TlsFiles {
-    pub(crate) cert: PathBuf,
-    pub(crate) key: PathBuf,
-    pub(crate) client_ca: PathBuf,
-}
-
 /// Why there is no [`Config`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ConfigError {
@@ -192,8 +171,7 @@ impl Environment {
             stderr_is_terminal: io::stderr().is_terminal(),
             no_color: env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()),
             dumb_terminal: env::var_os("TERM").is_some_and(|value| value == "dumb"),
-            has_passed_sockets: env::var("LISTEN_PID")
-                .is_ok_and(|pid| pid == process::id().to_string()),
+            has_passed_sockets: false,
         }
     }
 

@@ -1,16 +1,33 @@
-//! What a run writes to standard output: findings, the ends of traces, what became of sources,
-//! and the summary, as JSON or as text for people.
+//! What a run has to say: findings, the ends of traces, what became of sources, and the summary, as
+//! JSON or as text for people on standard output, or as entries of the journal.
+//!
+//! There are two ways to the output:
+//!
+//! - A run that ends writes [directly](Emitter::new). Nothing else has to go on while its reader is
+//!   slow, the text may have to be written around a progress bar, and a hand-over to another thread
+//!   would only cost time.
+//! - A run that follows, and whatever writes to the journal, goes [through a
+//!   queue](Emitter::queued) to a thread that writes. What blocks there leaves the engine free to tell
+//!   that it is alive, to hear of a stop, and to end in time with a count of what was cut off.
 
+pub(crate) mod journal_socket;
+mod journald;
 pub(crate) mod quantity;
+pub(crate) mod queue;
 pub(crate) mod sanitise;
+pub(crate) mod stop;
 mod text;
+pub(crate) mod writer;
 
 use std::io::{self, Write};
-use std::time::SystemTime;
+use std::sync::Arc;
+use std::time::{Instant, SystemTime};
 
 use tracecheck::event::{Event, SourceEvent, SourceState, Summary};
 use tracecheck::finding::Report;
 
+use journald::JournalWriter;
+use queue::{Chunk, OutputQueue};
 use text::TextWriter;
 
 /// How many bytes are collected before they are written: few system calls, and a pipe that is as
@@ -48,16 +65,39 @@ pub(crate) enum Terms {
 /// written: after an error the output has a gap. An error is the writer's own, so a reader that
 /// went away shows as [`io::ErrorKind::BrokenPipe`].
 pub(crate) struct Emitter<W> {
-    out: W,
+    out: Out<W>,
     buffer: Vec<u8>,
+    /// How many events are in the buffer.
+    collected: u32,
     form: Form,
     trace_events: bool,
     clock: fn() -> SystemTime,
 }
 
+enum Out<W> {
+    Direct(W),
+    Queued {
+        queue: Arc<OutputQueue>,
+        arrived: Option<Instant>,
+    },
+}
+
 enum Form {
     Json,
     Text { writer: TextWriter, quiet: bool },
+    Journal(JournalWriter),
+}
+
+impl From<Format> for Form {
+    fn from(format: Format) -> Form {
+        match format {
+            Format::Json => Form::Json,
+            Format::Text { color, quiet } => Form::Text {
+                writer: TextWriter::new(color),
+                quiet,
+            },
+        }
+    }
 }
 
 impl<W: Write> Emitter<W> {
@@ -69,16 +109,38 @@ impl<W: Write> Emitter<W> {
         trace_events: bool,
         clock: fn() -> SystemTime,
     ) -> Self {
-        let form = match format {
-            Format::Json => Form::Json,
-            Format::Text { color, quiet } => Form::Text {
-                writer: TextWriter::new(color),
-                quiet,
-            },
-        };
+        Emitter::over(Out::Direct(out), format.into(), trace_events, clock)
+    }
+
+    /// An emitter whose output goes through a queue to standard output.
+    pub(crate) fn queued(
+        queue: Arc<OutputQueue>,
+        format: Format,
+        trace_events: bool,
+        clock: fn() -> SystemTime,
+    ) -> Self {
+        let arrived = None;
+        let out = Out::Queued { queue, arrived };
+        Emitter::over(out, format.into(), trace_events, clock)
+    }
+
+    /// An emitter of journal entries, through a queue.
+    pub(crate) fn journal(
+        queue: Arc<OutputQueue>,
+        trace_events: bool,
+        clock: fn() -> SystemTime,
+    ) -> Self {
+        let arrived = None;
+        let out = Out::Queued { queue, arrived };
+        let form = Form::Journal(JournalWriter::new());
+        Emitter::over(out, form, trace_events, clock)
+    }
+
+    fn over(out: Out<W>, form: Form, trace_events: bool, clock: fn() -> SystemTime) -> Self {
         Emitter {
             out,
             buffer: Vec::with_capacity(WRITE_BYTES),
+            collected: 0,
             form,
             trace_events,
             clock,
@@ -87,10 +149,25 @@ impl<W: Write> Emitter<W> {
 
     /// The same, with text in these terms.
     pub(crate) fn in_terms_of(mut self, terms: Terms) -> Self {
-        if let Form::Text { writer, .. } = &mut self.form {
-            writer.terms = terms;
+        match &mut self.form {
+            Form::Json => {}
+            Form::Text { writer, .. } => writer.terms = terms,
+            Form::Journal(writer) => writer.set_terms(terms),
         }
         self
+    }
+
+    /// Tells traces that closed in good order too, or no longer.
+    pub(crate) fn set_trace_events(&mut self, trace_events: bool) {
+        self.trace_events = trace_events;
+    }
+
+    /// Says when that was read of which is told from now on, so that the queue's writer can measure
+    /// how long it took; `None` of what was not read, such as a summary. Flush before.
+    pub(crate) fn set_arrived(&mut self, time: Option<Instant>) {
+        if let Out::Queued { arrived, .. } = &mut self.out {
+            *arrived = time;
+        }
     }
 
     /// Writes a finding or the end of a trace.
@@ -121,26 +198,46 @@ impl<W: Write> Emitter<W> {
         self.event(Event::Summary(summary))
     }
 
-    /// Writes what was collected and flushes the writer.
+    /// Writes what was collected and flushes the writer, or hands it over to the queue.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         self.write_collected()?;
-        self.out.flush()
+        match &mut self.out {
+            Out::Direct(out) => out.flush(),
+            Out::Queued { .. } => Ok(()),
+        }
     }
 
     fn event(&mut self, event: Event<'_>) -> io::Result<()> {
+        let before = self.buffer.len();
         match (&mut self.form, event) {
             (Form::Json, event) => event.append_to(&mut self.buffer, (self.clock)()),
             (Form::Text { quiet: true, .. }, Event::Summary(_)) => {}
             (Form::Text { writer, .. }, event) => writer.append(&mut self.buffer, event)?,
+            (Form::Journal(writer), event) => {
+                writer.append(&mut self.buffer, event, (self.clock)());
+            }
         }
-        if self.buffer.len() >= WRITE_BYTES {
+        if self.buffer.len() > before {
+            self.collected += 1;
+        }
+        // Each journal entry is a datagram of its own.
+        if matches!(self.form, Form::Journal(_)) || self.buffer.len() >= WRITE_BYTES {
             self.write_collected()?;
         }
         Ok(())
     }
 
     fn write_collected(&mut self) -> io::Result<()> {
-        let written = self.out.write_all(&self.buffer);
+        let events = std::mem::take(&mut self.collected);
+        let written = match &mut self.out {
+            Out::Direct(out) => out.write_all(&self.buffer),
+            Out::Queued { .. } if self.buffer.is_empty() => Ok(()),
+            Out::Queued { queue, arrived } => queue.push(Chunk {
+                bytes: self.buffer.clone(),
+                events,
+                arrived: *arrived,
+            }),
+        };
         self.buffer.clear();
         written
     }
@@ -269,5 +366,57 @@ mod tests {
         let error = emitter.flush().expect_err("closed");
         assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
         emitter.flush().expect("nothing is left to write");
+    }
+
+    fn queue() -> Arc<OutputQueue> {
+        Arc::new(OutputQueue::new(stop::Stop::default(), Arc::default()))
+    }
+
+    #[test]
+    fn a_queue_gets_what_was_collected_with_its_events() {
+        let (queue, now) = (queue(), Instant::now());
+        let clock = || SystemTime::UNIX_EPOCH;
+        let mut emitter = Emitter::<Vec<u8>>::queued(Arc::clone(&queue), QUIET, false, clock);
+        emitter.flush().expect("nothing to do");
+        assert_eq!(queue.position(), 0);
+        emitter.set_arrived(Some(now));
+        for report in [
+            Report::Evicted(end()),
+            Report::Closed(end()),
+            Report::Evicted(end()),
+        ] {
+            emitter.report(&report).expect("collected");
+        }
+        emitter.flush().expect("room");
+        emitter.set_arrived(None);
+        emitter.summary(&Summary::default()).expect("left out");
+        emitter.flush().expect("nothing to do");
+        assert_eq!(queue.position(), 1);
+        let chunk = queue.next().expect("pushed");
+        assert_eq!((chunk.events, chunk.arrived), (2, Some(now)));
+        assert_eq!(chunk.bytes.iter().filter(|&&byte| byte == b'\n').count(), 2);
+    }
+
+    #[test]
+    fn the_journal_gets_a_chunk_an_event() {
+        let queue = queue();
+        let clock = || SystemTime::UNIX_EPOCH;
+        let emitter = Emitter::<Vec<u8>>::journal(Arc::clone(&queue), false, clock);
+        let mut emitter = emitter.in_terms_of(Terms::Runs);
+        emitter.report(&Report::Evicted(end())).expect("room");
+        emitter.report(&Report::Closed(end())).expect("left out");
+        emitter.summary(&Summary::default()).expect("room");
+        emitter.flush().expect("nothing to do");
+        assert_eq!(queue.position(), 2);
+        for begin in [
+            "MESSAGE=too many open traces: run `",
+            "MESSAGE=nothing was checked: ",
+        ] {
+            let chunk = queue.next().expect("pushed");
+            assert_eq!((chunk.events, chunk.arrived), (1, None));
+            let message = journald::parse::text(&chunk.bytes, "MESSAGE").expect("there");
+            assert!(format!("MESSAGE={message}").starts_with(begin), "{message}");
+            queue.note_written();
+        }
     }
 }

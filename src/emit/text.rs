@@ -78,6 +78,39 @@ impl TextWriter {
         }
     }
 
+    /// What there is to say of the event, in one line without its LF, for where severity and place
+    /// are kept beside it.
+    pub(super) fn line(&mut self, event: Event<'_>) -> String {
+        match event {
+            Event::Finding(finding) => self.finding_line(finding),
+            Event::Source(event) => {
+                self.count_source(event.state);
+                let source = visible(event.source, MAX_SENTENCE_CHARS);
+                format!("{source}: {}", visible(event.message, MAX_SENTENCE_CHARS))
+            }
+            Event::TraceClosed(end) => self.closed_line(end),
+            Event::TraceEvicted(end) => self.evicted_line(end),
+            Event::Summary(summary) => self.verdict(summary),
+        }
+    }
+
+    /// `E_CLEARANCE_UNMET: the agent does not hold clearance … (trace order-4711, line 3 of a.jsonl)`
+    fn finding_line(&self, finding: &Finding) -> String {
+        let sentence = finding.sentence();
+        let mut of_trace = String::new();
+        if finding.trace != finding.source {
+            let trace = visible(&finding.trace, MAX_NAME_CHARS);
+            of_trace = format!("{} {trace}, ", self.terms.whole());
+        }
+        format!(
+            "{}: {} ({of_trace}line {} of {})",
+            finding.code,
+            visible(&sentence, MAX_SENTENCE_CHARS),
+            finding.line,
+            visible(&finding.source, MAX_SENTENCE_CHARS),
+        )
+    }
+
     fn finding(&mut self, out: &mut impl Write, finding: &Finding) -> io::Result<()> {
         self.separate(out, Last::Paragraph)?;
         let (code, severity) = (finding.code, finding.severity());
@@ -173,15 +206,19 @@ impl TextWriter {
 
     /// Shows only failures, and keeps in mind what the summary has to say of the others.
     fn source(&mut self, out: &mut impl Write, event: SourceEvent<'_>) -> io::Result<()> {
+        self.count_source(event.state);
         match event.state {
+            SourceState::Failed => self.failure(out, event),
+            _ => Ok(()),
+        }
+    }
+
+    fn count_source(&mut self, state: SourceState) {
+        match state {
             SourceState::Opened => self.opened += 1,
-            SourceState::Failed => {
-                self.failed += 1;
-                return self.failure(out, event);
-            }
+            SourceState::Failed => self.failed += 1,
             _ => {}
         }
-        Ok(())
     }
 
     fn failure(&mut self, out: &mut impl Write, event: SourceEvent<'_>) -> io::Result<()> {
@@ -194,23 +231,22 @@ impl TextWriter {
     fn closed(&mut self, out: &mut impl Write, end: &TraceEnd) -> io::Result<()> {
         self.separate(out, Last::Line)?;
         let label = self.paint(Style::Bold, "note");
-        writeln!(
-            out,
-            "{label}: {} closed {}",
-            self.name_of(end),
-            self.after(end)
-        )
+        writeln!(out, "{label}: {}", self.closed_line(end))
+    }
+
+    fn closed_line(&self, end: &TraceEnd) -> String {
+        format!("{} closed {}", self.name_of(end), self.after(end))
     }
 
     fn evicted(&mut self, out: &mut impl Write, end: &TraceEnd) -> io::Result<()> {
         self.separate(out, Last::Line)?;
         let label = self.paint(Style::Warning, "warning");
-        let name = self.name_of(end);
-        writeln!(
-            out,
-            "{label}: too many open traces: {name} was given up {}",
-            self.after(end)
-        )
+        writeln!(out, "{label}: {}", self.evicted_line(end))
+    }
+
+    fn evicted_line(&self, end: &TraceEnd) -> String {
+        let (name, after) = (self.name_of(end), self.after(end));
+        format!("too many open traces: {name} was given up {after}")
     }
 
     fn name_of(&self, end: &TraceEnd) -> String {
@@ -229,29 +265,9 @@ impl TextWriter {
 
     fn summary(&mut self, out: &mut impl Write, summary: &Summary) -> io::Result<()> {
         self.separate(out, Last::Paragraph)?;
-        if self.opened == 0 {
-            // Whatever stood here in numbers would read as if all were well.
-            let nothing = self.paint(Style::Error, "nothing was checked");
-            return writeln!(out, "{nothing}: {}", self.why_nothing());
-        }
-        write!(
-            out,
-            "checked {} of {} ({}) in {}: {}",
-            self.terms.parts(summary.records, summary.placements),
-            Count {
-                number: summary.traces,
-                noun: self.terms.whole(),
-            },
-            quantity::bytes(summary.bytes),
-            quantity::seconds(summary.seconds),
-            self.totals(&summary.counts),
-        )?;
-        if self.failed > 0 {
-            write!(out, "; {}", self.paint(Style::Error, self.failures()))?;
-        }
-        writeln!(out)?;
+        writeln!(out, "{}", self.verdict(summary))?;
         let mut rows: Vec<_> = summary.counts.iter().collect();
-        if rows.is_empty() {
+        if rows.is_empty() || self.opened == 0 {
             return Ok(());
         }
         // Stable: codes that are as frequent stay in the order of the steps.
@@ -264,6 +280,31 @@ impl TextWriter {
             writeln!(out, "  {count:>width$}  {code}")?;
         }
         Ok(())
+    }
+
+    /// What a run came to, in one line.
+    fn verdict(&self, summary: &Summary) -> String {
+        if self.opened == 0 {
+            // Whatever stood here in numbers would read as if all were well.
+            let nothing = self.paint(Style::Error, "nothing was checked");
+            return format!("{nothing}: {}", self.why_nothing());
+        }
+        let mut verdict = format!(
+            "checked {} of {} ({}) in {}: {}",
+            self.terms.parts(summary.records, summary.placements),
+            Count {
+                number: summary.traces,
+                noun: self.terms.whole(),
+            },
+            quantity::bytes(summary.bytes),
+            quantity::seconds(summary.seconds),
+            self.totals(&summary.counts),
+        );
+        if self.failed > 0 {
+            let failures = self.paint(Style::Error, self.failures());
+            verdict.push_str(&format!("; {failures}"));
+        }
+        verdict
     }
 
     fn why_nothing(&self) -> String {

@@ -1,7 +1,9 @@
 //! What a source holds: its bytes as they are, or decompressed where they are an archive's.
 
+use std::fs::File;
 use std::io::{self, Read};
 use std::mem;
+use std::os::unix::fs::FileExt;
 
 use super::archive::{Archive, Format, MAGIC_BYTES};
 use super::block::Block;
@@ -32,12 +34,34 @@ enum State<R> {
     Failed,
 }
 
+impl Content<File> {
+    /// Whether a file begins like an archive.
+    pub(super) fn is_archive(file: &File) -> io::Result<bool> {
+        let mut magic = [0; MAGIC_BYTES];
+        match file.read_exact_at(&mut magic, 0) {
+            Ok(()) => Ok(Format::of(&magic).is_some()),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+}
+
 impl<R: Read> Content<R> {
     pub(super) fn new(source: R, archives: Archives) -> Self {
         let source = Counted { source, bytes: 0 };
         Content {
             state: State::Begins(source),
             archives,
+            told: 0,
+        }
+    }
+
+    /// What is known to be no archive, from somewhere within.
+    pub(super) fn plain(source: R) -> Self {
+        let source = Counted { source, bytes: 0 };
+        Content {
+            state: State::Plain(source),
+            archives: Archives::Refuse,
             told: 0,
         }
     }

@@ -25,6 +25,21 @@ pub(crate) struct Fingerprint {
 }
 
 impl Fingerprint {
+    /// Of the beginning of a file.
+    pub(crate) fn of_head(file: &File) -> io::Result<Fingerprint> {
+        let mut head = [0; MAX_HEAD_BYTES];
+        let mut length = 0;
+        while length < head.len() {
+            match file.read_at(&mut head[length..], length as u64)? {
+                0 => break,
+                more => length += more,
+            }
+        }
+        let mut fingerprint = Fingerprint::default();
+        fingerprint.push(&head[..length]);
+        Ok(fingerprint)
+    }
+
     /// Moves the position behind `bytes`.
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         if !self.has_head() {

@@ -130,6 +130,8 @@ pub(crate) enum Message {
     },
     /// Time goes on. Comes several times a second where traces are followed.
     Tick,
+    /// Somebody wants the configuration to be read again.
+    Reload,
     /// Somebody wants the run to end.
     Stop,
 }

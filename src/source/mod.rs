@@ -17,7 +17,7 @@ mod reader;
 pub(crate) use content::Archives;
 pub(crate) use fingerprint::Fingerprint;
 pub(crate) use identity::{FileId, Generation};
-pub(crate) use message::{Message, Opened, SavedFile, SourceId, SourceKind};
+pub(crate) use message::{Follows, Message, Opened, SavedFile, SourceId, SourceKind};
 pub(crate) use paths::{Expansion, expand};
 pub(crate) use reader::{Reader, Unheard, read_all};
 

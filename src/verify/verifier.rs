@@ -259,6 +259,16 @@ impl Verifier {
         }
     }
 
+    /// A source broke off, and nobody knows what more there was of it. Without a trace key its trace
+    /// is given up, and what waits in it stays undecided.
+    pub fn give_up_source(&mut self, source: &Source, reports: &mut Vec<Report>) {
+        if self.options.trace_key.is_none()
+            && let Some(trace) = self.traces.close(&source.name)
+        {
+            self.tally.note_evicted(trace, reports);
+        }
+    }
+
     /// Ends every trace: no record will come any more.
     pub fn end_all(&mut self, reports: &mut Vec<Report>) {
         let tell_ends = self.options.trace_ends;

@@ -186,6 +186,7 @@ impl Connection<'_> {
             source: Source {
                 name: Arc::from(&*self.name),
                 origin: origin(&self.name, self.id, now),
+                is_resumable: false,
             },
             kind: self.kind,
             start: Position::START,
