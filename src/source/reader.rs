@@ -142,7 +142,9 @@ struct Start {
 
 impl Start {
     fn position(&self) -> Position {
-        self.file.as_ref().map_or(Position::START, |file| file.position)
+        self.file
+            .as_ref()
+            .map_or(Position::START, |file| file.position)
     }
 
     fn origin(&self, metadata: &Metadata) -> u128 {
@@ -194,7 +196,10 @@ fn resume(
     let Some(known) = known else {
         return Ok((Some(first), Follows::Nothing));
     };
-    if known.fingerprint.matches(file, known.position.read_from())? {
+    if known
+        .fingerprint
+        .matches(file, known.position.read_from())?
+    {
         return Ok((Some(known.clone()), Follows::Itself));
     }
     tracing::warn!(
@@ -205,7 +210,13 @@ fn resume(
     let generation = known
         .generation
         .after_truncation(known.fingerprint.head_hash(), head.head_hash());
-    Ok((Some(SavedFile { generation, ..first }), Follows::Truncated))
+    Ok((
+        Some(SavedFile {
+            generation,
+            ..first
+        }),
+        Follows::Truncated,
+    ))
 }
 
 fn failure(id: Option<SourceId>, name: String, error: &io::Error) -> Message {

@@ -58,6 +58,9 @@ impl<'de> Deserialize<'de> for SeqIndex {
 /// The index that was written, if what was read can be one.
 fn index_of(read: Read) -> Option<SeqIndex> {
     let mut blocks = Vec::new();
+    if read.first.is_none() && !read.differences.is_empty() {
+        return None;
+    }
     let (first, first_set) = read.first.unwrap_or_default();
     let (mut last, mut length) = (first, usize::from(read.first.is_some()));
     let mut rest = &*read.differences;
@@ -70,14 +73,13 @@ fn index_of(read: Read) -> Option<SeqIndex> {
         }
         length += 1;
     }
-    let is_run = length > 0 || read.differences.is_empty();
     let is_within = read
         .sets
         .iter()
         .all(|&(start, _)| (1..length).contains(&start));
     let is_sorted =
         read.sets.is_sorted_by(|a, b| a.0 < b.0) && read.strays.is_sorted_by_key(|&(seq, _)| seq);
-    if !(is_run && is_within && is_sorted) {
+    if !(is_within && is_sorted) {
         return None;
     }
     let more = More {
