@@ -61,6 +61,11 @@ impl Fingerprint {
         self.head.len() == MAX_HEAD_BYTES || self.head.last() == Some(&b'\n')
     }
 
+    /// The last bytes before the position: all of them, where they are few.
+    pub(crate) fn tail(&self) -> &[u8] {
+        &self.tail
+    }
+
     /// Identifies the beginning of the file.
     pub(crate) fn head_hash(&self) -> u64 {
         xxh3_64(&self.head)

@@ -27,11 +27,17 @@ pub(crate) fn expand(inputs: &[Input]) -> Expansion {
     let mut expansion = Expansion::default();
     let mut seen = HashSet::new();
     for input in inputs {
-        let found = match input {
-            Input::Stdin => vec![Origin::Stdin],
-            Input::Path(path) if path.is_dir() => expansion.directory(path),
-            Input::Path(path) if is_glob(path) => expansion.glob(path),
-            Input::Path(path) => vec![Origin::File(path.clone())],
+        let found = match Given::of(input) {
+            Given::Stdin => vec![Origin::Stdin],
+            Given::Directory(path) => {
+                let paths = expansion.directory(path, is_trace);
+                expansion.files(path, paths)
+            }
+            Given::Glob(path) => {
+                let paths = expansion.glob(path);
+                expansion.files(path, paths)
+            }
+            Given::File(path) => vec![Origin::File(path.to_owned())],
         };
         let new = found
             .into_iter()
@@ -39,6 +45,27 @@ pub(crate) fn expand(inputs: &[Input]) -> Expansion {
         expansion.origins.extend(new);
     }
     expansion
+}
+
+/// What an input stands for at the moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Given<'a> {
+    Stdin,
+    Directory(&'a Path),
+    Glob(&'a Path),
+    /// Anything else, whether it is there or not.
+    File(&'a Path),
+}
+
+impl Given<'_> {
+    pub(super) fn of(input: &Input) -> Given<'_> {
+        match input {
+            Input::Stdin => Given::Stdin,
+            Input::Path(path) if path.is_dir() => Given::Directory(path),
+            Input::Path(path) if is_glob(path) => Given::Glob(path),
+            Input::Path(path) => Given::File(path),
+        }
+    }
 }
 
 fn is_glob(path: &Path) -> bool {
@@ -49,13 +76,13 @@ fn is_glob(path: &Path) -> bool {
 }
 
 impl Expansion {
-    /// The `*.jsonl` and `*.ndjson` files of a directory, and archives of such.
-    fn directory(&mut self, path: &Path) -> Vec<Origin> {
+    /// What in a directory is called as wanted.
+    pub(super) fn directory(&mut self, path: &Path, is_wanted: fn(&Path) -> bool) -> Vec<PathBuf> {
         let entries = fs::read_dir(path).and_then(|entries| entries.collect::<Result<Vec<_>, _>>());
         match entries {
             Ok(entries) => {
                 let paths = entries.into_iter().map(|entry| entry.path());
-                self.files(path, paths.filter(|path| is_trace(path)).collect())
+                paths.filter(|path| is_wanted(path)).collect()
             }
             Err(error) => {
                 self.failures
@@ -65,7 +92,8 @@ impl Expansion {
         }
     }
 
-    fn glob(&mut self, path: &Path) -> Vec<Origin> {
+    /// What a glob matches.
+    pub(super) fn glob(&mut self, path: &Path) -> Vec<PathBuf> {
         let name = path.display().to_string();
         let matches = match glob::glob(&name) {
             Ok(matches) => matches,
@@ -86,7 +114,7 @@ impl Expansion {
             }
         }
         paths.extend(not_utf_8(&name));
-        self.files(path, paths)
+        paths
     }
 
     /// What of `paths` is no directory, by name.
@@ -135,13 +163,19 @@ fn not_utf_8(glob: &str) -> Vec<PathBuf> {
 /// Whether the file is called like a trace, or like an archive of one. What it holds is seen when it
 /// is read.
 fn is_trace(path: &Path) -> bool {
-    let is_one_of = |path: &Path, extensions: [&str; 2]| {
-        path.extension()
-            .is_some_and(|extension| extensions.iter().any(|one| extension == *one))
-    };
-    let is_archive = is_one_of(path, ["gz", "zst"]);
+    let is_archive = has_extension(path, ["gz", "zst"]);
     let name = path.file_stem().filter(|_| is_archive).map(Path::new);
-    is_one_of(name.unwrap_or(path), ["jsonl", "ndjson"])
+    is_plain_trace(name.unwrap_or(path))
+}
+
+/// Whether the file is called like a trace that can grow.
+pub(super) fn is_plain_trace(path: &Path) -> bool {
+    has_extension(path, ["jsonl", "ndjson"])
+}
+
+fn has_extension(path: &Path, extensions: [&str; 2]) -> bool {
+    path.extension()
+        .is_some_and(|extension| extensions.iter().any(|one| extension == *one))
 }
 
 #[cfg(test)]

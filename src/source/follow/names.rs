@@ -1,0 +1,463 @@
+//! What a scan means: which files are new under a path, which have lost their names, and which
+//! generations have come and gone in between.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+use tracecheck::event::SourceState;
+
+use super::arrivals::Arrivals;
+use super::file::{Beginning, Followed, last_line_start};
+use super::following::{Following, shown};
+use super::rotation::{self, open_regular};
+use super::scan::{self, Found, Sighting, covers, parent};
+use crate::source::identity::{FileId, Generation};
+use crate::source::message::{Follows, Message, SourceId};
+
+/// For how long a path that a glob or directory no longer matches is remembered, so that what
+/// comes there is known to follow what was there.
+const FORGET_AFTER: Duration = Duration::from_secs(600);
+
+/// A path that is or was found.
+#[derive(Debug, Default)]
+pub(super) struct Name {
+    /// What was there at the last scan.
+    pub(super) file: Option<FileId>,
+    /// The content that was read last under this path.
+    pub(super) last: Option<SourceId>,
+    /// When its file was born; nothing if there was none yet.
+    pub(super) born: Option<u128>,
+    pub(super) arrivals: Arrivals,
+    /// Where it leads to, if it is a symbolic link.
+    target: Option<PathBuf>,
+    /// The scan that has found it last.
+    scan: u64,
+    missing_since: Option<Instant>,
+}
+
+impl Following {
+    /// Looks at all paths and all files.
+    pub(super) fn scan(&mut self, now: Instant) {
+        let begun = Instant::now();
+        let is_first = self.scans.count == 0;
+        self.scans.wanted = false;
+        let mut found = scan::find(&self.inputs, &self.progress);
+        if self.watch(&found) {
+            // What came before the watch is found now, what comes later is told.
+            found = scan::find(&self.inputs, &self.progress);
+        }
+        // Whatever was found has been told by now.
+        self.take_events();
+        self.scans.count += 1;
+        self.mark(&found);
+        if is_first {
+            self.resume(&found, now);
+        }
+        let mut failing = self.note_failures(&found);
+        self.take_changes(&found, is_first, &mut failing, now);
+        self.note_recoveries(failing);
+        self.look_at_files(&found, now);
+        self.await_missing(&found);
+        self.forget_names(now);
+        // Links may have led to new places.
+        self.scans.wanted |= self.watch(&found);
+        self.scans.has_overflowed = false;
+        self.scans.has_new_inputs = false;
+        self.scans.last = Some((now, begun.elapsed()));
+    }
+
+    /// Watches the directories that matter. Returns whether there are new ones.
+    fn watch(&mut self, found: &Found) -> bool {
+        let Some(watcher) = &mut self.watcher else {
+            self.scans.is_blind = true;
+            return false;
+        };
+        let mut directories: BTreeSet<PathBuf> = found.directories.clone();
+        directories.extend(self.targets.keys().map(|target| parent(target)));
+        let any_new = watcher.set(&directories);
+        self.scans.is_blind = directories.iter().any(|path| !watcher.watches(path));
+        any_new
+    }
+
+    fn mark(&mut self, found: &Found) {
+        for sighting in &found.files {
+            let name = self.names.entry(sighting.path.clone()).or_default();
+            name.scan = self.scans.count;
+            name.missing_since = None;
+        }
+        // Events tell of literal paths also before there is a file.
+        for path in &found.missing {
+            self.names.entry(path.clone()).or_default();
+        }
+        if self.scans.has_overflowed {
+            self.names
+                .values_mut()
+                .for_each(|name| name.arrivals.forget());
+        }
+    }
+
+    /// Takes in what has changed under the paths: first where there was something before, as the
+    /// generations of these may be matched under other names too.
+    fn take_changes(
+        &mut self,
+        found: &Found,
+        is_first: bool,
+        failing: &mut BTreeSet<PathBuf>,
+        now: Instant,
+    ) {
+        let (old, new): (Vec<_>, Vec<_>) = found
+            .files
+            .iter()
+            .filter(|sighting| self.is_news(sighting))
+            .partition(|sighting| self.names[&sighting.path].born.is_some());
+        for sighting in old {
+            self.take_change(&sighting.path, Some(sighting), is_first, failing, now);
+        }
+        for path in self.vanished() {
+            self.take_change(&path, None, is_first, failing, now);
+        }
+        for sighting in new {
+            self.take_change(&sighting.path, Some(sighting), is_first, failing, now);
+        }
+    }
+
+    fn is_news(&self, sighting: &Sighting) -> bool {
+        let name = &self.names[&sighting.path];
+        name.file != Some(sighting.id)
+            || !name.arrivals.is_idle()
+            || !self.by_file.contains_key(&sighting.id)
+    }
+
+    /// Paths where a file was, or events tell of one.
+    fn vanished(&self) -> Vec<PathBuf> {
+        let count = self.scans.count;
+        let is_gone =
+            |name: &Name| name.scan != count && (name.file.is_some() || !name.arrivals.is_idle());
+        let gone = self.names.iter().filter(|(_, name)| is_gone(name));
+        let mut paths: Vec<_> = gone.map(|(path, _)| path.clone()).collect();
+        paths.sort();
+        paths
+    }
+
+    fn take_change(
+        &mut self,
+        path: &Path,
+        sighting: Option<&Sighting>,
+        is_first: bool,
+        failing: &mut BTreeSet<PathBuf>,
+        now: Instant,
+    ) {
+        let name = &self.names[path];
+        let file = sighting.map(|sighting| sighting.id);
+        let has_changed = name.file != file;
+        let may_hide = is_first || name.arrivals.may_hide_others(file.is_some());
+        let others = match may_hide && has_changed {
+            true => self.take_generations_between(path, file, now),
+            false => 0,
+        };
+        if let Some(sighting) = sighting {
+            self.take_file(sighting, has_changed, is_first, failing, now);
+        }
+        let name = self.names.get_mut(path).expect("it was there just now");
+        name.file = file;
+        if file.is_none() {
+            name.missing_since.get_or_insert(now);
+        }
+        let lost = name.arrivals.settle(others, file.is_some(), has_changed);
+        if lost > 0 {
+            let path = shown(path);
+            tracing::warn!(
+                "{path}: {lost} files were there and were gone before they could be opened; what they held was never read"
+            );
+            self.scans.wanted |= !name.arrivals.is_idle();
+        }
+        // Whether something was lost is known after one more look.
+        self.scans.wanted |= !self.names[path].arrivals.is_idle();
+    }
+
+    /// Takes up the files that were under the path between the last that is known and the one that
+    /// is there now.
+    fn take_generations_between(&mut self, path: &Path, file: Option<FileId>, now: Instant) -> u32 {
+        let name = &self.names[path];
+        let Some(after) = name.born.filter(|born| *born > 0) else {
+            return 0;
+        };
+        let until = file.map_or(u128::MAX, |file| file.born_nanos);
+        if until <= after {
+            return 0;
+        }
+        let is_known = |id| {
+            Some(id) == file
+                || self.by_file.contains_key(&id)
+                || self.passed_over.contains_key(&id)
+                || self.past.contains(id)
+        };
+        let places = self.places(path);
+        let siblings = rotation::generations(&places, after + 1..until, is_known);
+        let count = siblings.len() as u32;
+        for sibling in siblings {
+            tracing::debug!("{}: goes on in {}", shown(path), shown(&sibling.path));
+            let beginning = Beginning::New(Follows::Rotated);
+            let file = Followed::new(sibling.file, sibling.id, path.to_owned(), beginning, now);
+            self.add_under(path, file, now);
+        }
+        count
+    }
+
+    /// Where copies and former generations of a path may be: beside it, and beside what it leads to.
+    pub(super) fn places(&self, path: &Path) -> Vec<PathBuf> {
+        let target = self.names.get(path).and_then(|name| name.target.clone());
+        std::iter::once(path.to_owned()).chain(target).collect()
+    }
+
+    /// Takes up the file that is under a path now, unless that is done already.
+    fn take_file(
+        &mut self,
+        sighting: &Sighting,
+        has_changed: bool,
+        is_first: bool,
+        failing: &mut BTreeSet<PathBuf>,
+        now: Instant,
+    ) {
+        if has_changed {
+            self.note_target(&sighting.path);
+        }
+        if let Some(id) = self.by_file.get(&sighting.id).copied() {
+            self.note_last(&sighting.path, sighting.id, id);
+            return;
+        }
+        if let Some(length) = self.passed_over.get_mut(&sighting.id)
+            && *length <= sighting.length
+        {
+            *length = sighting.length;
+            return;
+        }
+        self.passed_over.remove(&sighting.id);
+        match open_regular(&sighting.path) {
+            Ok((file, metadata)) => {
+                let id = FileId::of(&metadata);
+                match self.by_file.get(&id).copied() {
+                    Some(known) => self.note_last(&sighting.path, id, known),
+                    None => self.take_new(&sighting.path, file, id, is_first, now),
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => self.scans.wanted = true,
+            Err(error) => self.note_unopened(&sighting.path, &error, failing),
+        }
+    }
+
+    fn take_new(&mut self, path: &Path, file: fs::File, id: FileId, is_first: bool, now: Instant) {
+        let has_history = self.names[path].born.is_some();
+        let follows = match has_history {
+            true => Follows::Rotated,
+            false => Follows::Nothing,
+        };
+        let beginning = match self.past.beginning(id, &file) {
+            Some(beginning) => beginning,
+            None if is_first && self.from_end && !has_history => from_end(&file, id),
+            None => Beginning::New(follows),
+        };
+        let file = Followed::new(file, id, path.to_owned(), beginning, now);
+        self.add_under(path, file, now);
+    }
+
+    /// Takes up a content as the latest under a path.
+    pub(super) fn add_under(&mut self, path: &Path, mut file: Followed, now: Instant) {
+        let name = self.names.entry(path.to_owned()).or_default();
+        file.predecessor = name.last;
+        let (file_id, id, is_copy) = (file.file_id, file.id, file.is_copy);
+        name.last = Some(id);
+        self.add(file, now);
+        if !is_copy {
+            self.note_last(path, file_id, id);
+        }
+    }
+
+    fn note_last(&mut self, path: &Path, file: FileId, id: SourceId) {
+        let name = self.names.entry(path.to_owned()).or_default();
+        name.last = Some(id);
+        name.born = Some(file.born_nanos);
+    }
+
+    /// Notes where a link leads to, as events come from there.
+    fn note_target(&mut self, path: &Path) {
+        let is_link = fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink());
+        let target = match is_link {
+            true => fs::canonicalize(path).ok(),
+            false => None,
+        };
+        let name = self.names.entry(path.to_owned()).or_default();
+        if let Some(old) = name.target.take() {
+            self.targets.remove(&old);
+        }
+        if let Some(target) = &target {
+            self.targets.insert(target.clone(), path.to_owned());
+        }
+        name.target = target;
+    }
+
+    /// Looks at every file: whether it still has a name, has grown, or holds something else.
+    fn look_at_files(&mut self, found: &Found, now: Instant) {
+        let named: HashMap<FileId, u64> = found
+            .files
+            .iter()
+            .map(|sighting| (sighting.id, sighting.length))
+            .collect();
+        let mut ids: Vec<_> = self.files.keys().copied().collect();
+        ids.sort();
+        for id in ids {
+            self.progress.beat();
+            self.look_at_file(id, &named, now);
+        }
+    }
+
+    fn look_at_file(&mut self, id: SourceId, named: &HashMap<FileId, u64>, now: Instant) {
+        let file = self
+            .files
+            .get_mut(&id)
+            .expect("only overwritten files go, one at a time");
+        if file.is_copy {
+            return;
+        }
+        let length = match named.get(&file.file_id) {
+            Some(length) => {
+                file.nameless_since = None;
+                *length
+            }
+            None => {
+                file.nameless_since.get_or_insert(now);
+                self.restless.insert(id);
+                file.length()
+            }
+        };
+        let is_unwanted = file.nameless_since.is_some()
+            && self.scans.has_new_inputs
+            && !covers(&self.inputs, &file.name);
+        if is_unwanted {
+            self.end(id, SourceState::Closed, "no longer followed".to_owned());
+            return;
+        }
+        self.look_at_content(id, length, now);
+    }
+
+    fn look_at_content(&mut self, id: SourceId, length: u64, now: Instant) {
+        let file = self.files.get_mut(&id).expect("the caller has it");
+        file.is_stirred = true;
+        if !file.is_open() {
+            file.note_length(length, now);
+            if file.is_skipping() {
+                self.make_ready(id);
+            }
+        } else if length != file.position || file.is_broken {
+            if length > file.size {
+                file.note_length(length, now);
+            }
+            self.make_ready(id);
+        } else if !file.holds_what_was_read().unwrap_or(true) {
+            self.overwritten(id, now);
+        }
+        self.note_lag(id, now);
+    }
+
+    fn note_failures(&mut self, found: &Found) -> BTreeSet<PathBuf> {
+        for (path, error) in &found.failures {
+            self.tell_failing(path, error);
+        }
+        found
+            .failures
+            .iter()
+            .map(|(path, _)| path.clone())
+            .collect()
+    }
+
+    fn note_unopened(&mut self, path: &Path, error: &io::Error, failing: &mut BTreeSet<PathBuf>) {
+        let errno = error.raw_os_error().map(Errno::from_raw);
+        if matches!(errno, Some(Errno::EMFILE | Errno::ENFILE)) {
+            if !self.lacks_descriptors {
+                self.lacks_descriptors = true;
+                let error = format!("{error}: raise the limit of open files (LimitNOFILE)");
+                self.tell_failure(path, error);
+            }
+            self.scans.lacked_descriptors = true;
+            return;
+        }
+        self.tell_failing(path, &error.to_string());
+        failing.insert(path.to_owned());
+    }
+
+    fn tell_failing(&mut self, path: &Path, error: &str) {
+        if self.failing.insert(path.to_owned()) {
+            self.tell_failure(path, error.to_owned());
+        }
+    }
+
+    /// Says that something cannot be read at the moment.
+    pub(super) fn tell_failure(&mut self, path: &Path, error: String) {
+        self.outbox.push_back(Message::Failed {
+            id: None,
+            name: path.display().to_string(),
+            error,
+            is_final: false,
+        });
+    }
+
+    fn note_recoveries(&mut self, failing: BTreeSet<PathBuf>) {
+        for path in self.failing.difference(&failing) {
+            tracing::info!("{}: can be read again, or is gone", shown(path));
+        }
+        self.failing = failing;
+        if self.lacks_descriptors && !self.scans.lacked_descriptors {
+            tracing::info!("all files are open again");
+        }
+        self.lacks_descriptors = self.scans.lacked_descriptors;
+        self.scans.lacked_descriptors = false;
+    }
+
+    fn await_missing(&mut self, found: &Found) {
+        for path in &found.missing {
+            let was_there = self.names.get(path).is_some_and(|name| name.born.is_some());
+            if !was_there && self.awaited.insert(path.clone()) {
+                tracing::info!("{}: nothing there yet; waiting for it", shown(path));
+            }
+        }
+    }
+
+    fn forget_names(&mut self, now: Instant) {
+        let is_old = |name: &Name| {
+            name.missing_since
+                .is_some_and(|since| now.saturating_duration_since(since) >= FORGET_AFTER)
+        };
+        let (inputs, has_new_inputs) = (&self.inputs, self.scans.has_new_inputs);
+        let is_given = |path: &Path| {
+            inputs
+                .iter()
+                .any(|input| matches!(input, crate::config::Input::Path(given) if given == path))
+        };
+        let targets = &mut self.targets;
+        self.names.retain(|path, name| {
+            let is_kept =
+                !(is_old(name) && !is_given(path) || has_new_inputs && !covers(inputs, path));
+            if !is_kept && let Some(target) = &name.target {
+                targets.remove(target);
+            }
+            is_kept
+        });
+    }
+}
+
+/// Begins behind the last line of a file that has ended.
+fn from_end(file: &fs::File, id: FileId) -> Beginning {
+    let length = file.metadata().map_or(0, |metadata| metadata.len());
+    // What cannot be read now is read from the beginning when it can.
+    let target = last_line_start(file, length).unwrap_or(0);
+    Beginning::Skipping {
+        target,
+        lines: 0,
+        generation: Generation::first(id),
+        follows: Follows::Nothing,
+    }
+}

@@ -1,0 +1,138 @@
+//! Going on where another process has stopped.
+
+use super::file::{Beginning, Followed};
+use super::following::{Following, shown};
+use super::rotation::{self, Sibling, fits, is_on_other_device, open_regular};
+use super::scan::{Found, Sighting, covers};
+use crate::source::identity::FileId;
+use crate::source::message::SavedFile;
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::time::Instant;
+
+impl Following {
+    /// Takes up the saved files, wherever they are now.
+    pub(super) fn resume(&mut self, found: &Found, now: Instant) {
+        let mut saved = std::mem::take(&mut self.saved);
+        saved.sort_by(|a, b| {
+            let key = |saved: &SavedFile| saved.generation.file.born_nanos;
+            (&a.path, key(a)).cmp(&(&b.path, key(b)))
+        });
+        let mut by_id: HashMap<FileId, &Sighting> = HashMap::new();
+        for sighting in &found.files {
+            by_id.entry(sighting.id).or_insert(sighting);
+        }
+        for saved in saved {
+            self.progress.beat();
+            self.resume_file(saved, &by_id, now);
+        }
+    }
+
+    fn resume_file(&mut self, saved: SavedFile, by_id: &HashMap<FileId, &Sighting>, now: Instant) {
+        let wanted = saved.generation.file;
+        let sighting = by_id.get(&wanted).copied().or_else(|| {
+            by_id
+                .values()
+                .copied()
+                .find(|sighting| is_on_other_device(sighting.id, wanted))
+        });
+        if let Some(sighting) = sighting
+            && let Ok((file, metadata)) = open_regular(&sighting.path)
+            && !self.by_file.contains_key(&sighting.id)
+            && FileId::of(&metadata) == sighting.id
+        {
+            match fits(&saved, &file) {
+                true => self.go_on(saved, file, sighting.id, now),
+                false => self.begin_anew(saved, file, sighting, now),
+            }
+            return;
+        }
+        if !covers(&self.inputs, &saved.path) {
+            return;
+        }
+        self.note_saved(&saved);
+        let places = self.resume_places(&saved);
+        if let Some(Sibling { path, file, id }) = rotation::find_moved(&saved, &places)
+            && !self.by_file.contains_key(&id)
+        {
+            tracing::info!("{}: was moved to {}", shown(&saved.path), shown(&path));
+            self.go_on(saved, file, id, now);
+        } else if !self.go_on_in_copy(&saved, &places, now) {
+            let (name, read) = (shown(&saved.path), saved.position.read_from());
+            tracing::warn!(
+                "{name}: the file that was read up to byte {read} is gone; what else it held was never read"
+            );
+        }
+    }
+
+    /// The path has a history, whether or not its file is found.
+    fn note_saved(&mut self, saved: &SavedFile) {
+        let name = self.names.entry(saved.path.clone()).or_default();
+        name.file = Some(saved.generation.file);
+        name.born = Some(saved.generation.file.born_nanos);
+    }
+
+    fn go_on(&mut self, saved: SavedFile, file: std::fs::File, id: FileId, now: Instant) {
+        self.note_saved(&saved);
+        let path = saved.path.clone();
+        self.names.entry(path.clone()).or_default().file = Some(id);
+        let file = Followed::new(
+            file,
+            id,
+            path.clone(),
+            Beginning::Saved(Box::new(saved)),
+            now,
+        );
+        self.add_under(&path, file, now);
+    }
+
+    /// The file holds something else: what was in it may go on in a copy.
+    fn begin_anew(
+        &mut self,
+        saved: SavedFile,
+        file: std::fs::File,
+        sighting: &Sighting,
+        now: Instant,
+    ) {
+        let path = saved.path.clone();
+        let places = self.resume_places(&saved);
+        let has_copy = self.go_on_in_copy(&saved, &places, now);
+        self.note_saved(&saved);
+        self.names.entry(path.clone()).or_default().file = Some(sighting.id);
+        let (name, read) = (shown(&path), saved.position.read_from());
+        if !has_copy {
+            tracing::warn!(
+                "{name}: does not hold what was read of it up to byte {read} (truncated or overwritten): read from its beginning"
+            );
+        }
+        let beginning = Beginning::Truncated {
+            before: saved.generation,
+            old_head: saved.fingerprint.head_hash(),
+        };
+        let file = Followed::new(file, sighting.id, path.clone(), beginning, now);
+        self.add_under(&path, file, now);
+    }
+
+    fn go_on_in_copy(&mut self, saved: &SavedFile, places: &[PathBuf], now: Instant) -> bool {
+        let is_excluded = |id| id == saved.generation.file || self.by_file.contains_key(&id);
+        let position = saved.position.read_from();
+        let Some(copy) = rotation::find_copy(places, &saved.fingerprint, position, is_excluded)
+        else {
+            return false;
+        };
+        let (name, path) = (shown(&saved.path), shown(&copy.path));
+        tracing::info!("{name}: what is left of it is read from its copy {path}");
+        self.pass_over(copy.id, &copy.file);
+        let beginning = Beginning::Saved(Box::new(saved.clone()));
+        let mut file = Followed::new(copy.file, copy.id, saved.path.clone(), beginning, now);
+        file.is_copy = true;
+        let path = saved.path.clone();
+        self.add_under(&path, file, now);
+        true
+    }
+
+    fn resume_places(&self, saved: &SavedFile) -> Vec<PathBuf> {
+        let target = std::fs::canonicalize(&saved.path).ok();
+        std::iter::once(saved.path.clone()).chain(target).collect()
+    }
+}

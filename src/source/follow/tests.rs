@@ -1,0 +1,6 @@
+//! Against real files and a clock of their own: each test takes the turns itself.
+
+mod cases;
+mod harness;
+mod model;
+mod resuming;
