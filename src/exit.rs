@@ -49,6 +49,8 @@ impl FailOn {
 /// What became of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Outcome {
+    /// The run did not begin: what it needs could not be had, and that was said.
+    pub(crate) not_begun: bool,
     /// There was a finding that `--fail-on` includes.
     pub(crate) failing_findings: bool,
     /// How many sources could not be opened, or not be read to their end.
@@ -68,6 +70,8 @@ impl Outcome {
     pub(crate) fn note_output_error(&mut self, error: &io::Error) {
         match error.kind() {
             io::ErrorKind::BrokenPipe => self.output_closed = true,
+            // The time for a stop is over; what was cut off is counted where it waits.
+            io::ErrorKind::TimedOut => {}
             _ => {
                 tracing::error!("cannot write to standard output: {error}");
                 self.output_failed = true;
@@ -99,7 +103,8 @@ impl Outcome {
     }
 
     fn failed(&self) -> bool {
-        self.source_errors > 0
+        self.not_begun
+            || self.source_errors > 0
             || self.output_failed
             || self.found_nothing()
             || self.lost_its_reader()
@@ -121,6 +126,7 @@ mod tests {
     use super::*;
 
     const CLEAN: Outcome = Outcome {
+        not_begun: false,
         failing_findings: false,
         source_errors: 0,
         nothing_read: false,

@@ -1,13 +1,11 @@
 //! The command: parse, configure, run, exit status.
 
-// Until the daemon is whole.
-#![allow(dead_code)]
-
 mod checking;
 mod checkpoint;
 mod cli;
 mod commands;
 mod config;
+mod daemon;
 mod emit;
 mod engine;
 mod exit;
@@ -18,10 +16,12 @@ mod output;
 mod parallel;
 mod progress;
 mod run;
+mod saving;
 mod signals;
 mod source;
 mod tally;
 mod ticks;
+mod watch;
 
 use std::io;
 use std::process::ExitCode;
@@ -33,22 +33,42 @@ use tracing_subscriber::EnvFilter;
 use crate::cli::Cli;
 use crate::commands::complain;
 use crate::config::{Config, ConfigError, Environment};
+use crate::daemon::Start;
+use crate::emit::sanitise::visible;
 use crate::exit::Status;
+use crate::source::listen::Activated;
 
 fn main() -> ExitCode {
+    // First of all, while there is one thread: it takes variables out of the environment.
+    let activated = Activated::from_environment();
     let cli = Cli::parse();
     if let Some(command) = cli.command {
         return commands::run(command).into();
     }
-    match Config::new(cli.run, &Environment::of_process()) {
-        Ok(config) => verify(&Arc::new(config)).into(),
+    let environment = Environment {
+        has_passed_sockets: !activated.is_empty(),
+        ..Environment::of_process()
+    };
+    match Config::new(cli.run.clone(), &environment) {
+        Ok(config) => verify(Start {
+            config: Arc::new(config),
+            typed: &cli.run,
+            environment: &environment,
+            activated,
+        })
+        .into(),
         Err(error) => refuse(&error).into(),
     }
 }
 
-fn verify(config: &Arc<Config>) -> Status {
-    start_diagnostics(config);
-    let outcome = run::run(config);
+fn verify(start: Start<'_>) -> Status {
+    let config = Arc::clone(&start.config);
+    start_diagnostics(&config);
+    tracing::debug!("{}", visible(&format!("{config:?}"), usize::MAX));
+    let outcome = match config.follow {
+        true => daemon::run(start),
+        false => run::run(&config),
+    };
     if let Some(message) = outcome.message() {
         complain(format_args!("tracecheck: {message}"));
     }

@@ -4,34 +4,57 @@ use std::io;
 use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant, SystemTime};
 
-use tokio::sync::mpsc::{Sender, channel};
+use tokio::sync::mpsc::channel;
 
 use crate::checking::{Checker, Declaration};
+use crate::checkpoint::{Saved, State};
 use crate::config::Config;
-use crate::emit::sanitise::visible;
 use crate::engine::{Engine, Flow, shown};
 use crate::exit::Outcome;
 use crate::output::Output;
 use crate::parallel::Parallel;
 use crate::progress::Progress;
+use crate::saving::Saving;
 use crate::signals;
-use crate::source::{Archives, Expansion, Message, Origin, expand, read_all};
+use crate::source::{Archives, Expansion, Message, Origin, SavedFile, expand, read_all};
 use crate::ticks;
 
 /// Messages that wait between the threads; what bounds the memory is the number of blocks.
 const CHANNEL_MESSAGES: usize = 4;
 
+/// How long the last checkpoint may take; a disk that hangs should not hold up the result for ever.
+const LAST_CHECKPOINT: Duration = Duration::from_secs(60);
+
 /// Verifies everything that the configuration names.
 pub(crate) fn run(config: &Arc<Config>) -> Outcome {
-    tracing::debug!("{}", visible(&format!("{config:?}"), usize::MAX));
     let expansion = expand(&config.inputs);
     let progress = Progress::new(config.progress, total_bytes(&expansion.origins));
+    let saving = match Saving::open_direct(config) {
+        Ok(saving) => saving,
+        Err(problems) => {
+            for problem in problems {
+                tracing::error!("{problem}");
+            }
+            return Outcome {
+                not_begun: true,
+                ..Outcome::default()
+            };
+        }
+    };
     let out = Box::new(progress.beside(io::stdout()));
     let output = Output::new(config, out, progress.clone());
     let (checker, declaration) = Checker::new(config);
     let mut engine = Engine::new(Arc::clone(config), checker, output);
-    let result = verify(config, &mut engine, declaration, expansion, &progress);
+    let result = verify(
+        config,
+        &mut engine,
+        declaration,
+        expansion,
+        &progress,
+        saving,
+    );
     progress.finish();
     if let Err(error) = result {
         engine.outcome.note_output_error(&error);
@@ -49,14 +72,17 @@ fn verify(
     declaration: Declaration,
     expansion: Expansion,
     progress: &Progress,
+    saving: Option<(Saving, Option<Saved<State>>)>,
 ) -> io::Result<()> {
     engine.announce_declaration(declaration)?;
     announce(config, engine, &expansion)?;
     let nothing_read = expansion.origins.is_empty() && expansion.failures.is_empty();
     engine.outcome.nothing_read = nothing_read;
-    if are_side_by_side(config, &expansion.origins) {
+    let (mut saving, saved) = saving.unzip();
+    if saving.is_none() && are_side_by_side(config, &expansion.origins) {
         return verify_side_by_side(config, engine, expansion.origins, progress);
     }
+    let files = saved.map(|saved| take_up(engine, saved));
     let (sender, mut receiver) = channel(CHANNEL_MESSAGES);
     let messages = sender.downgrade();
     listen(move || {
@@ -65,23 +91,42 @@ fn verify(
             let _ = messages.blocking_send(Message::Stop);
         }
     });
-    if config.follow {
+    if saving.is_some() {
         ticks::start(sender.downgrade());
     }
-    start_reading(config, expansion.origins, sender);
+    read_all(expansion.origins, Archives::Decompress, files, sender);
     // Whoever reads holds a sender; when the last one is gone everything was read.
     while let Some(message) = receiver.blocking_recv() {
+        let is_tick = matches!(message, Message::Tick);
         if engine.handle(message)? == Flow::Stop {
             break;
         }
+        if is_tick && let Some(saving) = &mut saving {
+            saving.tick(engine);
+        }
     }
-    engine.finish()
+    engine.finish()?;
+    if let Some(saving) = saving {
+        let deadline = Instant::now() + LAST_CHECKPOINT;
+        if !saving.finish(engine, deadline) {
+            tracing::warn!("where this run ended could not be saved");
+        }
+    }
+    Ok(())
+}
+
+/// Goes on from what was saved, and gives the positions in files.
+fn take_up(engine: &mut Engine, saved: Option<Saved<State>>) -> Vec<SavedFile> {
+    let entries = saved.as_ref().map(|saved| saved.files.iter());
+    let files = entries.into_iter().flatten();
+    let files = files.map(|entry| entry.file.clone()).collect();
+    engine.restore(saved, SystemTime::now());
+    files
 }
 
 /// Whether the sources have nothing to do with one another and there are threads for several.
 fn are_side_by_side(config: &Config, origins: &[Origin]) -> bool {
-    let are_apart = config.trace_key.is_none() && !config.follow;
-    are_apart && origins.len() > 1 && config.jobs.get() > 1
+    config.trace_key.is_none() && origins.len() > 1 && config.jobs.get() > 1
 }
 
 fn verify_side_by_side(
@@ -111,7 +156,7 @@ fn listen(stop: impl FnOnce() + Send + 'static) {
 
 /// Says what of the options has no effect and what of the input could not be found.
 fn announce(config: &Config, engine: &mut Engine, expansion: &Expansion) -> io::Result<()> {
-    if config.trace_idle.is_some() && !config.follow {
+    if config.trace_idle.is_some() {
         tracing::warn!("--trace-idle has no effect without --follow");
     }
     for name in &expansion.empty {
@@ -122,14 +167,6 @@ fn announce(config: &Config, engine: &mut Engine, expansion: &Expansion) -> io::
     }
     let mut failures = expansion.failures.iter();
     failures.try_for_each(|(name, error)| engine.fail(None, name, error))
-}
-
-fn start_reading(config: &Config, origins: Vec<Origin>, sender: Sender<Message>) {
-    let archives = match config.follow {
-        true => Archives::Refuse,
-        false => Archives::Decompress,
-    };
-    read_all(origins, archives, None, sender);
 }
 
 /// How many bytes there are to read, where that is known.

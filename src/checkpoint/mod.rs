@@ -44,6 +44,4 @@ pub(crate) use expiry::Remembered;
 pub(crate) use format::{Damage, Entry, FileEntry, Identity, Reader};
 pub(crate) use keeper::{Freshness, Keeper};
 pub(crate) use state::{Outline, State, StateRef};
-pub(crate) use store::{
-    CheckpointWriter, Found, Loaded, OpenError, Saved, Store, find_current, unix_seconds,
-};
+pub(crate) use store::{CheckpointWriter, Found, Loaded, Saved, Store, find_current, unix_seconds};

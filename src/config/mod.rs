@@ -162,6 +162,39 @@ impl Config {
     }
 }
 
+impl Config {
+    /// What differs from another configuration and cannot change while a run goes on: what states
+    /// and output already depend on.
+    pub(crate) fn what_cannot_change(&self, other: &Config) -> Vec<&'static str> {
+        let mut fixed = Vec::new();
+        let mut same = |name, is_same: bool| {
+            if !is_same {
+                fixed.push(name);
+            }
+        };
+        same("protocol", self.protocol == other.protocol);
+        same("trace_key", self.trace_key == other.trace_key);
+        same("state_dir", self.state_dir == other.state_dir);
+        same("metrics", self.metrics == other.metrics);
+        same("format", self.format == other.format);
+        same("color", self.color == other.color);
+        same("follow", other.follow);
+        let stdin = |config: &Config| config.inputs.contains(&Input::Stdin);
+        same("standard input", stdin(self) == stdin(other));
+        fixed
+    }
+}
+
+impl ConfigError {
+    /// Each thing that is wrong, for itself.
+    pub(crate) fn problems(&self) -> Vec<String> {
+        match self {
+            ConfigError::NothingGiven => vec![self.to_string()],
+            ConfigError::Faults(faults) => faults.iter().map(ToString::to_string).collect(),
+        }
+    }
+}
+
 impl Environment {
     /// That of this process.
     pub(crate) fn of_process() -> Environment {

@@ -8,7 +8,7 @@ mod archive;
 mod block;
 mod content;
 mod fingerprint;
-mod follow;
+pub(crate) mod follow;
 mod identity;
 pub(crate) mod listen;
 mod message;

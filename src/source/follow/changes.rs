@@ -140,6 +140,7 @@ impl Following {
             source: Source {
                 name: Arc::from(file.name.display().to_string()),
                 origin: generation.origin,
+                is_resumable: true,
             },
             kind: SourceKind::File,
             start,

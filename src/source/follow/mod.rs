@@ -27,7 +27,7 @@ mod tests;
 mod watch;
 
 pub(crate) use progress::FollowProgress;
-pub(crate) use scan::{covers, streams};
+pub(crate) use scan::streams;
 
 use std::io;
 use std::os::fd::OwnedFd;

@@ -1,0 +1,19 @@
+//! The daemon from outside: files that are rotated under it, sockets, restarts, signals and sinks.
+//!
+//! The cases are kinds of faults that users of such programs have met. Each test says the right
+//! behaviour in its name. `probe` is a record that has exactly one error, under the name of its
+//! trace, so that lost input shows as a missing finding and input read twice as a double one.
+
+#![cfg(target_os = "linux")]
+
+mod checkpoints;
+mod files;
+mod hostile;
+mod kill;
+mod load;
+mod model;
+mod output;
+mod place;
+mod reload;
+mod sockets;
+mod supervision;
