@@ -164,6 +164,14 @@ impl OutputQueue {
         Ok(())
     }
 
+    /// The writer's error, once there is one: nothing that is pushed from then on gets out.
+    pub(crate) fn check(&self) -> io::Result<()> {
+        match &self.lock().failure {
+            Some(failure) => Err(failure.to_error()),
+            None => Ok(()),
+        }
+    }
+
     /// How many chunks were pushed so far.
     pub(crate) fn position(&self) -> u64 {
         self.lock().pushed

@@ -142,6 +142,7 @@ impl Place {
             let options = OpenOptions::new().append(true).create(true).clone();
             options.open(self.path(name)).expect("opened")
         };
+        self.drop_cut_line();
         let notify = Notify::new(self);
         command
             .env("NOTIFY_SOCKET", &notify.path)
@@ -155,6 +156,17 @@ impl Place {
             place: self,
             child,
             notify,
+        }
+    }
+
+    /// A kill may have cut the last line, which would run into the first one of the next daemon.
+    fn drop_cut_line(&self) {
+        let text = fs::read(self.path("out")).unwrap_or_default();
+        let whole = memchr::memrchr(b'\n', &text).map_or(0, |end| end + 1);
+        if whole < text.len() {
+            let file = OpenOptions::new().write(true).open(self.path("out"));
+            let file = file.expect("opened");
+            file.set_len(whole as u64).expect("cut");
         }
     }
 
