@@ -89,10 +89,22 @@ impl Following {
                 Some(since) if now >= since + GRACE && !file.is_skipping() => {
                     self.remove_file(id);
                 }
-                Some(since) => self.wake(since + GRACE),
-                None => {}
+                Some(since) => {
+                    self.wake(since + GRACE);
+                    self.note_unopened_end(id, now);
+                }
+                None => self.note_unopened_end(id, now),
             },
             Err(error) => self.note_broken(id, &error),
+        }
+    }
+
+    /// There is nothing to open yet, and nothing that the next file would have to wait for.
+    fn note_unopened_end(&mut self, id: SourceId, now: Instant) {
+        if let Some(file) = self.files.get_mut(&id)
+            && !file.is_skipping()
+        {
+            file.ended_at.get_or_insert(now);
         }
     }
 
@@ -101,7 +113,7 @@ impl Following {
         let Some(before) = file.predecessor.and_then(|before| self.files.get(&before)) else {
             return Gate::Open;
         };
-        if !before.is_open() || before.is_copy {
+        if before.is_copy {
             return Gate::Shut;
         }
         let waited_since = file.predecessor_ended_at;
@@ -112,7 +124,11 @@ impl Following {
             return Gate::Shut;
         }
         // The end of a line that has not ended may be all that follows.
-        let wait = match (before.is_within_line(), self.keyed) {
+        let is_within_line = match before.is_open() {
+            true => before.is_within_line(),
+            false => before.unread() > 0,
+        };
+        let wait = match (is_within_line, self.keyed) {
             (true, _) => GRACE,
             (false, true) => Duration::ZERO,
             (false, false) => LINGER,
@@ -134,6 +150,7 @@ impl Following {
         } = opening;
         let file = self.files.get_mut(&id).expect("the caller has it");
         file.stage = Stage::Open(generation);
+        file.ended_at = None;
         debug_assert_eq!(file.position, start.read_from());
         self.outbox.push_back(Message::Opened(Box::new(Opened {
             id,

@@ -375,7 +375,9 @@ impl Following {
         let mut block = self.blocks.take();
         let file = self.files.get_mut(&id).expect("what is skipped is there");
         match file.skip(&mut block) {
-            Ok(Read::Bytes(_)) => self.make_ready(id),
+            Ok(Read::Bytes(_)) if file.is_skipping() => self.make_ready(id),
+            // It can be opened now.
+            Ok(Read::Bytes(_)) => file.is_stirred = true,
             Ok(Read::Overwritten) => self.overwritten(id, now),
             Ok(Read::End | Read::Compressed(_)) => {}
             Err(error) => self.note_broken(id, &error),

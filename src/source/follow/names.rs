@@ -186,10 +186,9 @@ impl Following {
         let Some(after) = name.born.filter(|born| *born > 0) else {
             return 0;
         };
+        // Without events a file of the same moment is rather one that has always been beside it.
+        let after = after + u128::from(!name.arrivals.are_told());
         let until = file.map_or(u128::MAX, |file| file.born_nanos);
-        if until <= after {
-            return 0;
-        }
         let is_known = |id| {
             Some(id) == file
                 || self.by_file.contains_key(&id)
@@ -197,7 +196,7 @@ impl Following {
                 || self.past.contains(id)
         };
         let places = self.places(path);
-        let siblings = rotation::generations(&places, after + 1..until, is_known);
+        let siblings = rotation::generations(&places, after..=until, is_known);
         let count = siblings.len() as u32;
         for sibling in siblings {
             tracing::debug!("{}: goes on in {}", shown(path), shown(&sibling.path));

@@ -303,6 +303,7 @@ fn fast_rotation_loses_nothing_that_is_kept() {
             harness.append("a.log", &text);
             harness.rename("a.log", &rotated);
             harness.append(&rotated, &late);
+            harness.tick();
             harness.write("a.log", "");
             written += &(text + &late);
             if rotation % 7 == 3 {
