@@ -121,7 +121,7 @@ impl Following {
         };
         let (name, path) = (shown(&saved.path), shown(&copy.path));
         tracing::info!("{name}: what is left of it is read from its copy {path}");
-        self.pass_over(copy.id, &copy.file);
+        self.keep_copy(&copy, now);
         let beginning = Beginning::Saved(Box::new(saved.clone()));
         let mut file = Followed::new(copy.file, copy.id, saved.path.clone(), beginning, now);
         file.is_copy = true;

@@ -129,13 +129,16 @@ fn the_rest_is_read_from_a_copy() {
                 }
                 harness.write("a.log", "three\n");
             });
+            let mut story = harness.story();
+            story.retain(|(name, ..)| *name == "a.log");
             assert_eq!(
-                harness.story(),
+                story,
                 [
                     ("a.log", "two\n", Some(Truncated)),
                     ("a.log", "three\n", None)
                 ]
             );
+            assert_eq!(harness.text("a.log.1"), "");
             assert_eq!(warnings.taken(), "");
         }
     }
