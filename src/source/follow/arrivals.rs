@@ -57,6 +57,11 @@ impl Arrivals {
         self.events == 0 || self.came > u32::from(is_there)
     }
 
+    /// Whether there were events since the last scan.
+    pub(super) fn are_told(&self) -> bool {
+        self.events > 0
+    }
+
     /// Whether there is anything for [`settle`](Self::settle) to do.
     pub(super) fn is_idle(&self) -> bool {
         self.events == 0 && self.unexplained == 0

@@ -10,9 +10,10 @@ use tracecheck::Source;
 use tracecheck::event::SourceState;
 
 use super::file::{Beginning, Followed, Look, Opening, Stage};
-use super::following::{Following, shown};
+use super::following::{Following, PassedOver, shown};
 use super::rotation::{self, Sibling};
-use crate::source::identity::FileId;
+use super::scan::covers;
+use crate::source::identity::{FileId, Generation};
 use crate::source::message::{Follows, Message, Opened, SavedFile, SourceId, SourceKind};
 
 /// For how long a file that has lost its names has to stay read to its end before it is let go. A
@@ -67,7 +68,7 @@ impl Following {
         self.note_lag(id, now);
     }
 
-    fn wake(&mut self, at: Instant) {
+    pub(super) fn wake(&mut self, at: Instant) {
         self.wake_at = Some(self.wake_at.map_or(at, |wake| wake.min(at)));
     }
 
@@ -79,9 +80,14 @@ impl Following {
         }
         let file = self.files.get_mut(&id).expect("the caller has it");
         let nameless_since = file.nameless_since;
-        if !std::mem::take(&mut file.is_stirred) && nameless_since.is_none() {
+        let is_timed = nameless_since.is_some() || file.original.is_some();
+        if !std::mem::take(&mut file.is_stirred) && !is_timed {
             return;
         }
+        if file.original.is_some() && self.is_kept_from_opening(id, now) {
+            return;
+        }
+        let file = &self.files[&id];
         match file.look(nameless_since.is_some()) {
             Ok(Look::Opens(opening)) => self.open(id, opening),
             Ok(Look::Compressed(format)) => self.refuse_compressed(id, format),
@@ -89,10 +95,22 @@ impl Following {
                 Some(since) if now >= since + GRACE && !file.is_skipping() => {
                     self.remove_file(id);
                 }
-                Some(since) => self.wake(since + GRACE),
-                None => {}
+                Some(since) => {
+                    self.wake(since + GRACE);
+                    self.note_unopened_end(id, now);
+                }
+                None => self.note_unopened_end(id, now),
             },
             Err(error) => self.note_broken(id, &error),
+        }
+    }
+
+    /// There is nothing to open yet, and nothing that the next file would have to wait for.
+    fn note_unopened_end(&mut self, id: SourceId, now: Instant) {
+        if let Some(file) = self.files.get_mut(&id)
+            && !file.is_skipping()
+        {
+            file.ended_at.get_or_insert(now);
         }
     }
 
@@ -101,8 +119,11 @@ impl Following {
         let Some(before) = file.predecessor.and_then(|before| self.files.get(&before)) else {
             return Gate::Open;
         };
-        if !before.is_open() || before.is_copy {
+        if before.is_copy {
             return Gate::Shut;
+        }
+        if before.is_broken {
+            return Gate::Open;
         }
         let waited_since = file.predecessor_ended_at;
         if waited_since.is_some_and(|since| now >= since + MAX_LINGER) {
@@ -112,7 +133,11 @@ impl Following {
             return Gate::Shut;
         }
         // The end of a line that has not ended may be all that follows.
-        let wait = match (before.is_within_line(), self.keyed) {
+        let is_within_line = match before.is_open() {
+            true => before.is_within_line(),
+            false => before.unread() > 0,
+        };
+        let wait = match (is_within_line, self.keyed) {
             (true, _) => GRACE,
             (false, true) => Duration::ZERO,
             (false, false) => LINGER,
@@ -134,6 +159,7 @@ impl Following {
         } = opening;
         let file = self.files.get_mut(&id).expect("the caller has it");
         file.stage = Stage::Open(generation);
+        file.ended_at = None;
         debug_assert_eq!(file.position, start.read_from());
         self.outbox.push_back(Message::Opened(Box::new(Opened {
             id,
@@ -328,7 +354,7 @@ impl Following {
         if let Some(waiting) = self.by_file.get(&copy.id).copied() {
             self.remove_file(waiting);
         }
-        self.pass_over(copy.id, &copy.file);
+        self.keep_copy(&copy, now);
         let id = old.id;
         let live = std::mem::replace(&mut old.file, copy.file);
         let live_id = std::mem::replace(&mut old.file_id, copy.id);
@@ -358,19 +384,46 @@ impl Following {
     }
 
     /// Does not read a file, however often it is found.
-    pub(super) fn pass_over(&mut self, id: FileId, file: &File) {
+    pub(super) fn pass_over(&mut self, id: FileId, file: &File, is_copy: bool) {
         if self.passed_over.len() >= MAX_PASSED_OVER {
             self.passed_over.clear();
         }
         let length = file.metadata().map_or(0, |metadata| metadata.len());
-        self.passed_over.insert(id, length);
+        self.passed_over.insert(id, PassedOver { length, is_copy });
+    }
+
+    /// A copy is read for its original. If it is matched too, it is followed from its end, so that
+    /// it is known as read also after a restart.
+    pub(super) fn keep_copy(&mut self, copy: &Sibling, now: Instant) {
+        let file = match covers(&self.inputs, &copy.path) {
+            true => copy.file.try_clone(),
+            false => return self.pass_over(copy.id, &copy.file, true),
+        };
+        let (Ok(file), Ok(metadata)) = (file, copy.file.metadata()) else {
+            return self.pass_over(copy.id, &copy.file, true);
+        };
+        self.passed_over.remove(&copy.id);
+        let beginning = Beginning::Skipping {
+            target: metadata.len(),
+            lines: 0,
+            generation: Generation::first(copy.id),
+            follows: Follows::Nothing,
+        };
+        let file = Followed::new(file, copy.id, copy.path.clone(), beginning, now);
+        self.add_under(&copy.path, file, now);
+    }
+
+    pub(super) fn pass_over_copy(&mut self, id: SourceId) {
+        if let Some(file) = self.remove_file(id) {
+            self.pass_over(file.file_id, &file.file, true);
+        }
     }
 
     pub(super) fn refuse_compressed(&mut self, id: SourceId, format: &str) {
         let Some(file) = self.remove_file(id) else {
             return;
         };
-        self.pass_over(file.file_id, &file.file);
+        self.pass_over(file.file_id, &file.file, false);
         let message = format!("holds {format} data, which is not followed");
         tracing::warn!("{}: {message}", shown(&file.name));
         if file.is_open() {

@@ -48,6 +48,8 @@ pub(super) struct Followed {
     pub(super) predecessor: Option<SourceId>,
     /// Whether it is the copy of a content that is no longer where it was: it does not grow.
     pub(super) is_copy: bool,
+    /// The content that it may be a copy of, as its name says.
+    pub(super) original: Option<SourceId>,
     /// When its predecessor was seen to be read to its end first.
     pub(super) predecessor_ended_at: Option<Instant>,
     /// Whether it has no more than the first bytes of what may be compressed content.
@@ -142,6 +144,7 @@ impl Followed {
             nameless_since: None,
             predecessor: None,
             is_copy: false,
+            original: None,
             predecessor_ended_at: None,
             is_undecided: false,
             is_broken: false,
@@ -320,7 +323,8 @@ impl Followed {
         cut
     }
 
-    fn head(&self) -> io::Result<Vec<u8>> {
+    /// The first bytes.
+    pub(super) fn head(&self) -> io::Result<Vec<u8>> {
         let mut head = vec![0; HEAD_BYTES];
         let length = loop {
             match self.file.read_at(&mut head, 0) {

@@ -48,8 +48,8 @@ pub(super) struct Following {
     pub(super) names: HashMap<PathBuf, Name>,
     /// Where symbolic links lead to, and from which path.
     pub(super) targets: HashMap<PathBuf, PathBuf>,
-    /// Files that are not read, as they are compressed or copies, with the length that they had.
-    pub(super) passed_over: HashMap<FileId, u64>,
+    /// Files that are not read.
+    pub(super) passed_over: HashMap<FileId, PassedOver>,
     pub(super) past: Past,
     /// What cannot be opened or looked at, which was said.
     pub(super) failing: BTreeSet<PathBuf>,
@@ -65,6 +65,15 @@ pub(super) struct Following {
     pub(super) wake_at: Option<Instant>,
     lag: Lag,
     blocks: Blocks,
+}
+
+/// Why a file is not read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PassedOver {
+    /// The length that it had.
+    pub(super) length: u64,
+    /// A copy may turn out to be more than that when it grows. Anything else is compressed.
+    pub(super) is_copy: bool,
 }
 
 /// When the paths were looked at, and when they have to be again.
@@ -375,7 +384,9 @@ impl Following {
         let mut block = self.blocks.take();
         let file = self.files.get_mut(&id).expect("what is skipped is there");
         match file.skip(&mut block) {
-            Ok(Read::Bytes(_)) => self.make_ready(id),
+            Ok(Read::Bytes(_)) if file.is_skipping() => self.make_ready(id),
+            // It can be opened now.
+            Ok(Read::Bytes(_)) => file.is_stirred = true,
             Ok(Read::Overwritten) => self.overwritten(id, now),
             Ok(Read::End | Read::Compressed(_)) => {}
             Err(error) => self.note_broken(id, &error),

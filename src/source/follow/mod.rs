@@ -14,6 +14,7 @@
 mod arrivals;
 mod changes;
 mod compressed;
+mod copies;
 mod file;
 mod following;
 mod names;

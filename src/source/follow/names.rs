@@ -1,16 +1,17 @@
 //! What a scan means: which files are new under a path, which have lost their names, and which
 //! generations have come and gone in between.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use nix::errno::Errno;
 use tracecheck::event::SourceState;
 
 use super::arrivals::Arrivals;
+use super::copies::live_names;
 use super::file::{Beginning, Followed, last_line_start};
 use super::following::{Following, shown};
 use super::rotation::{self, open_regular};
@@ -123,6 +124,52 @@ impl Following {
         for sighting in new {
             self.take_change(&sighting.path, Some(sighting), is_first, failing, now);
         }
+        if is_first && self.keyed {
+            self.put_in_order(found);
+        }
+    }
+
+    /// Of files that were there before, those that were rotated come before those that have their
+    /// former name, as traces go on from one to the next.
+    fn put_in_order(&mut self, found: &Found) {
+        let mut rotated: BTreeMap<&Path, Vec<(SystemTime, SourceId)>> = BTreeMap::new();
+        let given: HashMap<&Path, &Sighting> = found
+            .files
+            .iter()
+            .map(|sighting| (sighting.path.as_path(), sighting))
+            .collect();
+        let waiting = |path: &Path| {
+            let file = self.names.get(path)?.file?;
+            let file = self.files.get(self.by_file.get(&file)?)?;
+            matches!(file.beginning, Beginning::New(Follows::Nothing)).then_some(file)
+        };
+        for path in given.keys() {
+            let live = live_names(path);
+            let live = live.iter().find_map(|live| given.get(live.as_path()));
+            if let Some(live) = live
+                && let Some(file) = waiting(path)
+                && file.name == **path
+            {
+                let written = file.file.metadata().and_then(|data| data.modified());
+                let written = written.unwrap_or(SystemTime::UNIX_EPOCH);
+                rotated
+                    .entry(&live.path)
+                    .or_default()
+                    .push((written, file.id));
+            }
+        }
+        let mut chains = Vec::new();
+        for (live, mut files) in rotated {
+            files.sort();
+            let mut chain: Vec<SourceId> = files.into_iter().map(|(_, id)| id).collect();
+            chain.extend(waiting(live).map(|file| file.id));
+            chains.push(chain);
+        }
+        for pair in chains.iter().flat_map(|chain| chain.windows(2)) {
+            if let Some(file) = self.files.get_mut(&pair[1]) {
+                file.predecessor = file.predecessor.or(Some(pair[0]));
+            }
+        }
     }
 
     fn is_news(&self, sighting: &Sighting) -> bool {
@@ -186,10 +233,9 @@ impl Following {
         let Some(after) = name.born.filter(|born| *born > 0) else {
             return 0;
         };
+        // Without events a file of the same moment is rather one that has always been beside it.
+        let after = after + u128::from(!name.arrivals.are_told());
         let until = file.map_or(u128::MAX, |file| file.born_nanos);
-        if until <= after {
-            return 0;
-        }
         let is_known = |id| {
             Some(id) == file
                 || self.by_file.contains_key(&id)
@@ -197,7 +243,7 @@ impl Following {
                 || self.past.contains(id)
         };
         let places = self.places(path);
-        let siblings = rotation::generations(&places, after + 1..until, is_known);
+        let siblings = rotation::generations(&places, after..=until, is_known);
         let count = siblings.len() as u32;
         for sibling in siblings {
             tracing::debug!("{}: goes on in {}", shown(path), shown(&sibling.path));
@@ -230,11 +276,15 @@ impl Following {
             self.note_last(&sighting.path, sighting.id, id);
             return;
         }
-        if let Some(length) = self.passed_over.get_mut(&sighting.id)
-            && *length <= sighting.length
-        {
-            *length = sighting.length;
-            return;
+        if let Some(passed) = self.passed_over.get_mut(&sighting.id) {
+            let is_same = match passed.is_copy {
+                true => passed.length == sighting.length,
+                false => passed.length <= sighting.length,
+            };
+            passed.length = sighting.length;
+            if is_same {
+                return;
+            }
         }
         self.passed_over.remove(&sighting.id);
         match open_regular(&sighting.path) {
@@ -261,7 +311,10 @@ impl Following {
             None if is_first && self.from_end && !has_history => from_end(&file, id),
             None => Beginning::New(follows),
         };
-        let file = Followed::new(file, id, path.to_owned(), beginning, now);
+        let mut file = Followed::new(file, id, path.to_owned(), beginning, now);
+        if !is_first && matches!(file.beginning, Beginning::New(_)) {
+            file.original = self.original(path);
+        }
         self.add_under(path, file, now);
     }
 

@@ -1,14 +1,16 @@
 //! Going on where another process has stopped.
 
+use std::collections::HashMap;
+use std::fs::File;
+use std::path::PathBuf;
+use std::time::Instant;
+
 use super::file::{Beginning, Followed};
 use super::following::{Following, shown};
 use super::rotation::{self, Sibling, fits, is_on_other_device, open_regular};
 use super::scan::{Found, Sighting, covers};
 use crate::source::identity::FileId;
 use crate::source::message::SavedFile;
-use std::collections::HashMap;
-use std::path::PathBuf;
-use std::time::Instant;
 
 impl Following {
     /// Takes up the saved files, wherever they are now.
@@ -41,27 +43,30 @@ impl Following {
             && !self.by_file.contains_key(&sighting.id)
             && FileId::of(&metadata) == sighting.id
         {
-            match fits(&saved, &file) {
-                true => self.go_on(saved, file, sighting.id, now),
-                false => self.begin_anew(saved, file, sighting, now),
-            }
-            return;
+            return self.go_on_or_begin(saved, file, sighting.id, now);
         }
         if !covers(&self.inputs, &saved.path) {
             return;
         }
         self.note_saved(&saved);
-        let places = self.resume_places(&saved);
+        let places = resume_places(&saved);
         if let Some(Sibling { path, file, id }) = rotation::find_moved(&saved, &places)
             && !self.by_file.contains_key(&id)
         {
             tracing::info!("{}: was moved to {}", shown(&saved.path), shown(&path));
-            self.go_on(saved, file, id, now);
+            self.go_on_or_begin(saved, file, id, now);
         } else if !self.go_on_in_copy(&saved, &places, now) {
             let (name, read) = (shown(&saved.path), saved.position.read_from());
             tracing::warn!(
                 "{name}: the file that was read up to byte {read} is gone; what else it held was never read"
             );
+        }
+    }
+
+    fn go_on_or_begin(&mut self, saved: SavedFile, file: File, id: FileId, now: Instant) {
+        match fits(&saved, &file) {
+            true => self.go_on(saved, file, id, now),
+            false => self.begin_anew(saved, file, id, now),
         }
     }
 
@@ -72,7 +77,7 @@ impl Following {
         name.born = Some(saved.generation.file.born_nanos);
     }
 
-    fn go_on(&mut self, saved: SavedFile, file: std::fs::File, id: FileId, now: Instant) {
+    fn go_on(&mut self, saved: SavedFile, file: File, id: FileId, now: Instant) {
         self.note_saved(&saved);
         let path = saved.path.clone();
         self.names.entry(path.clone()).or_default().file = Some(id);
@@ -87,18 +92,12 @@ impl Following {
     }
 
     /// The file holds something else: what was in it may go on in a copy.
-    fn begin_anew(
-        &mut self,
-        saved: SavedFile,
-        file: std::fs::File,
-        sighting: &Sighting,
-        now: Instant,
-    ) {
+    fn begin_anew(&mut self, saved: SavedFile, file: File, id: FileId, now: Instant) {
         let path = saved.path.clone();
-        let places = self.resume_places(&saved);
+        let places = resume_places(&saved);
         let has_copy = self.go_on_in_copy(&saved, &places, now);
         self.note_saved(&saved);
-        self.names.entry(path.clone()).or_default().file = Some(sighting.id);
+        self.names.entry(path.clone()).or_default().file = Some(id);
         let (name, read) = (shown(&path), saved.position.read_from());
         if !has_copy {
             tracing::warn!(
@@ -109,7 +108,7 @@ impl Following {
             before: saved.generation,
             old_head: saved.fingerprint.head_hash(),
         };
-        let file = Followed::new(file, sighting.id, path.clone(), beginning, now);
+        let file = Followed::new(file, id, path.clone(), beginning, now);
         self.add_under(&path, file, now);
     }
 
@@ -122,7 +121,7 @@ impl Following {
         };
         let (name, path) = (shown(&saved.path), shown(&copy.path));
         tracing::info!("{name}: what is left of it is read from its copy {path}");
-        self.pass_over(copy.id, &copy.file);
+        self.keep_copy(&copy, now);
         let beginning = Beginning::Saved(Box::new(saved.clone()));
         let mut file = Followed::new(copy.file, copy.id, saved.path.clone(), beginning, now);
         file.is_copy = true;
@@ -130,9 +129,9 @@ impl Following {
         self.add_under(&path, file, now);
         true
     }
+}
 
-    fn resume_places(&self, saved: &SavedFile) -> Vec<PathBuf> {
-        let target = std::fs::canonicalize(&saved.path).ok();
-        std::iter::once(saved.path.clone()).chain(target).collect()
-    }
+fn resume_places(saved: &SavedFile) -> Vec<PathBuf> {
+    let target = std::fs::canonicalize(&saved.path).ok();
+    std::iter::once(saved.path.clone()).chain(target).collect()
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io;
-use std::ops::Range;
+use std::ops::RangeInclusive;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -77,10 +77,11 @@ pub(super) fn find_copy(
 }
 
 /// The files that once had one of the `paths`, by the time of their birth, which is in `born`; as
-/// far as they are not known and not compressed.
+/// far as they are not known and not compressed. Times of birth have the grain of the kernel's
+/// clock, some milliseconds: of those of the same time the one that was written to last is last.
 pub(super) fn generations(
     paths: &[PathBuf],
-    born: Range<u128>,
+    born: RangeInclusive<u128>,
     is_known: impl Fn(FileId) -> bool,
 ) -> Vec<Sibling> {
     let mut found: Vec<Sibling> = Vec::new();
@@ -96,11 +97,16 @@ pub(super) fn generations(
             found.push(sibling);
         }
     }
-    found.sort_by_key(|sibling| sibling.id.born_nanos);
+    found.sort_by_key(|sibling| {
+        let metadata = sibling.file.metadata();
+        let written = metadata.and_then(|metadata| metadata.modified());
+        (sibling.id.born_nanos, written.ok(), sibling.id.inode)
+    });
     found
 }
 
-/// The saved file itself, wherever in the directories of the `paths` it is now.
+/// The saved file itself, wherever in the directories of the `paths` it is now, and whatever it
+/// holds.
 pub(super) fn find_moved(saved: &SavedFile, paths: &[PathBuf]) -> Option<Sibling> {
     let wanted = saved.generation.file;
     let directories: BTreeSet<_> = paths.iter().map(|path| parent(path)).collect();
@@ -110,7 +116,7 @@ pub(super) fn find_moved(saved: &SavedFile, paths: &[PathBuf]) -> Option<Sibling
                 let id = FileId::of(metadata);
                 id == wanted || is_on_other_device(id, wanted)
             })?;
-            fits(saved, &sibling.file).then_some(sibling)
+            (sibling.id == wanted || fits(saved, &sibling.file)).then_some(sibling)
         })
     })
 }

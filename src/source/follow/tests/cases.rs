@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tracecheck::event::SourceState::{Closed, Removed, Rotated, Truncated};
 
-use super::harness::{Harness, How, KEYED, POLLED, UNKEYED};
+use super::harness::{Harness, Heard, How, KEYED, POLLED, UNKEYED};
 use crate::source::message::Follows;
 
 const ALL: [How; 3] = [KEYED, UNKEYED, POLLED];
@@ -303,6 +303,7 @@ fn fast_rotation_loses_nothing_that_is_kept() {
             harness.append("a.log", &text);
             harness.rename("a.log", &rotated);
             harness.append(&rotated, &late);
+            harness.tick();
             harness.write("a.log", "");
             written += &(text + &late);
             if rotation % 7 == 3 {
@@ -579,4 +580,70 @@ fn lost_events_make_everything_be_looked_at() {
     harness.append("a", "2\n");
     harness.pass(Duration::from_millis(30));
     assert_eq!(harness.text("a"), "1\n2\n");
+}
+
+#[test]
+fn a_copy_that_is_matched_too_is_not_read_again() {
+    for how in ALL {
+        let mut harness = Harness::new(&["a.log*"], how);
+        harness.write("a.log", "one\n");
+        harness.turn();
+        for (rotation, text) in ["two\n", "three\n", "four\n"].into_iter().enumerate() {
+            harness.append("a.log", text);
+            let copy = harness.at(&format!("a.log.{rotation}"));
+            if rotation == 1 {
+                File::create(&copy).unwrap();
+                harness.look();
+            }
+            fs::copy(harness.at("a.log"), &copy).unwrap();
+            if rotation != 2 {
+                harness.look();
+            }
+            harness.append("a.log", "lost\n");
+            harness.write("a.log", "");
+            harness.look();
+            harness.append("a.log", &format!("{rotation}\n"));
+            harness.settle();
+        }
+        let text = harness.text("a.log");
+        assert_eq!(text, "one\ntwo\n0\nthree\n1\nfour\n2\n");
+        let mut heard = harness.heard.iter();
+        assert!(heard.all(|heard| heard.name == "a.log" || heard.bytes.is_empty()));
+        let mut again = harness.restart(&["a.log*"], how);
+        again.settle();
+        assert!(again.heard.iter().all(|heard| heard.bytes.is_empty()));
+    }
+}
+
+#[test]
+fn a_file_that_only_begins_like_another_is_read() {
+    for how in ALL {
+        let mut harness = Harness::new(&["a*.log"], how);
+        harness.write("a.log", "header\none\n");
+        harness.turn();
+        harness.write("a-1.log", "header\n");
+        harness.settle();
+        harness.append("a-1.log", "two\n");
+        harness.write("a-2.log", "");
+        harness.settle();
+        assert_eq!(harness.text("a-1.log"), "header\ntwo\n");
+        harness.append("a-2.log", "three\n");
+        harness.settle();
+        assert_eq!(harness.text("a-2.log"), "three\n");
+    }
+}
+
+#[test]
+fn with_keys_older_files_are_read_first() {
+    let mut harness = Harness::new(&["*"], KEYED);
+    for (name, text) in [("a.log.2", "1\n"), ("a.log.1", "2\n"), ("a.log", "3\n")] {
+        harness.write(name, text);
+        harness.tick();
+    }
+    harness.write("b.log", "4\n");
+    harness.turn();
+    let mut order: Vec<_> = harness.heard.iter().map(Heard::text).collect();
+    order.retain(|text| *text != "4\n");
+    assert_eq!(order, ["1\n", "2\n", "3\n"]);
+    assert_eq!(harness.heard.len(), 4);
 }

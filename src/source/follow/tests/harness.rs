@@ -40,7 +40,7 @@ pub(super) struct Heard {
 }
 
 /// How the files are followed.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct How {
     pub(super) keyed: bool,
     pub(super) from_end: bool,
@@ -104,6 +104,18 @@ impl Harness {
 
     pub(super) fn rename(&self, from: &str, to: &str) {
         fs::rename(self.at(from), self.at(to)).unwrap();
+    }
+
+    /// Waits until the clock that gives files their time of birth has gone on.
+    pub(super) fn tick(&self) {
+        let born = || {
+            let file = tempfile::tempfile_in(self.dir.path()).unwrap();
+            file.metadata().unwrap().created().unwrap()
+        };
+        let before = born();
+        while born() == before {
+            std::thread::sleep(Duration::from_micros(500));
+        }
     }
 
     pub(super) fn remove(&self, name: &str) {
