@@ -164,6 +164,15 @@ impl OutputQueue {
         Ok(())
     }
 
+    /// The writer's error, once there is one. Whoever has nothing to push asks for it now and then:
+    /// the output may fail long after the push that it fails for.
+    pub(crate) fn check(&self) -> io::Result<()> {
+        match &self.lock().failure {
+            Some(failure) => Err(failure.to_error()),
+            None => Ok(()),
+        }
+    }
+
     /// How many chunks were pushed so far.
     pub(crate) fn position(&self) -> u64 {
         self.lock().pushed
@@ -499,8 +508,10 @@ mod tests {
             }
         });
         for _ in 0..2 {
-            let error = queue.push(chunk(1)).expect_err("failed");
-            assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
+            for result in [queue.push(chunk(1)), queue.check()] {
+                let error = result.expect_err("failed");
+                assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
+            }
         }
         assert_eq!(queue.next(), None);
         let left = queue.close(deadline);
