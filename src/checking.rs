@@ -56,14 +56,6 @@ impl Checker {
         (Checker::AgUi(Box::new(checker)), declaration)
     }
 
-    /// Finds the lines of a source that has just been opened.
-    pub(crate) fn lines(&self, max_bytes: usize) -> Lines {
-        match self {
-            Checker::A3(_) => Lines::Records(Framer::new(max_bytes)),
-            Checker::AgUi(_) => Lines::Events(EventFramer::new(max_bytes)),
-        }
-    }
-
     /// Goes on finding the lines of a source from a position in it.
     pub(crate) fn lines_from(&self, max_bytes: usize, position: Position) -> Lines {
         match self {

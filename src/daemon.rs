@@ -315,12 +315,8 @@ impl<'r> Daemon<'r> {
                 Flow::Stop => self.receiver.close(),
                 Flow::Reload => self.reload()?,
             }
-            if is_tick {
-                // Where there is nothing to write, nobody else would notice.
-                self.queue.check()?;
-                if let Some(saving) = &mut self.saving {
-                    saving.tick(&mut self.engine);
-                }
+            if is_tick && let Some(saving) = &mut self.saving {
+                saving.tick(&mut self.engine);
             }
         }
     }

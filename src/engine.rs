@@ -251,6 +251,12 @@ impl Engine {
             Message::Failed {
                 id, name, error, ..
             } => self.lose(id, &name, &error)?,
+            Message::Gone(file) => {
+                if let Some(remembered) = &mut self.remembered {
+                    remembered.forget(file);
+                    self.has_changed = true;
+                }
+            }
             Message::Tick => self.tick()?,
             Message::Reload => return Ok(Flow::Reload),
             Message::Stop => {

@@ -20,6 +20,7 @@ use self::check::Checker;
 pub(crate) use self::check::DEFAULT_RECORD_BYTES;
 use self::file::FileOptions;
 use crate::cli::{ColorChoice, FailOn, FormatChoice, OutputOptions, RunOptions};
+use crate::emit::journal_socket::JOURNAL_SOCKET;
 use crate::source::listen::ListenOptions;
 
 /// A run, decided in every point.
@@ -122,9 +123,6 @@ pub(crate) struct Environment {
     /// systemd passes sockets on to this process.
     pub(crate) has_passed_sockets: bool,
 }
-
-/// Where systemd's journal listens.
-const JOURNAL_SOCKET: &str = "/run/systemd/journal/socket";
 
 /// Why there is no [`Config`].
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,9 +6,9 @@
 //! An entry that is too large for a datagram goes as a sealed file in memory, whose descriptor the
 //! datagram carries.
 //!
-//! What the journal then does is its own affair: beyond a rate it drops entries
-//! (`RateLimitBurst=` in journald.conf, 10,000 in 30 s by default) and says so in a message of its
-//! own. `LogRateLimitIntervalSec=0` in the unit of a service turns that off.
+//! What the journal then does is its own affair: of a service it drops entries beyond a rate
+//! (`RateLimitBurst=` in journald.conf, 10,000 in 30 s by default, more where the disk has room) and
+//! says so in a message of its own. `LogRateLimitIntervalSec=0` in the service's unit turns that off.
 
 use std::fs::File;
 use std::io::{self, IoSlice, Write};

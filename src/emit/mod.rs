@@ -198,7 +198,8 @@ impl<W: Write> Emitter<W> {
         self.event(Event::Summary(summary))
     }
 
-    /// Writes what was collected and flushes the writer, or hands it over to the queue.
+    /// Writes what was collected and flushes the writer, or hands it over to the queue. Where there
+    /// is nothing to hand over, an error of the queue's writer is returned all the same.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         self.write_collected()?;
         match &mut self.out {
@@ -231,7 +232,7 @@ impl<W: Write> Emitter<W> {
         let events = std::mem::take(&mut self.collected);
         let written = match &mut self.out {
             Out::Direct(out) => out.write_all(&self.buffer),
-            Out::Queued { .. } if self.buffer.is_empty() => Ok(()),
+            Out::Queued { queue, .. } if self.buffer.is_empty() => queue.check(),
             Out::Queued { queue, arrived } => queue.push(Chunk {
                 bytes: self.buffer.clone(),
                 events,

@@ -164,7 +164,8 @@ impl OutputQueue {
         Ok(())
     }
 
-    /// The writer's error, once there is one: nothing that is pushed from then on gets out.
+    /// The writer's error, once there is one. Whoever has nothing to push asks for it now and then:
+    /// the output may fail long after the push that it fails for.
     pub(crate) fn check(&self) -> io::Result<()> {
         match &self.lock().failure {
             Some(failure) => Err(failure.to_error()),
@@ -178,7 +179,8 @@ impl OutputQueue {
     }
 
     /// How many chunks were written and flushed so far, the first ones pushed.
-    pub(crate) fn written(&self) -> u64 {
+    #[cfg(test)]
+    fn written(&self) -> u64 {
         self.lock().written
     }
 
@@ -507,8 +509,10 @@ mod tests {
             }
         });
         for _ in 0..2 {
-            let error = queue.push(chunk(1)).expect_err("failed");
-            assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
+            for result in [queue.push(chunk(1)), queue.check()] {
+                let error = result.expect_err("failed");
+                assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
+            }
         }
         assert_eq!(queue.next(), None);
         let left = queue.close(deadline);

@@ -16,7 +16,7 @@ use tracecheck::framing::Position;
 
 use super::block::Block;
 use super::fingerprint::Fingerprint;
-use super::identity::Generation;
+use super::identity::{FileId, Generation};
 
 /// Tells a source from all others that the process opens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -128,6 +128,8 @@ pub(crate) enum Message {
         /// Whether it counts for the exit status: of a file that is waited for it does not.
         is_final: bool,
     },
+    /// A saved file that is nowhere to be found any more.
+    Gone(FileId),
     /// Time goes on. Comes several times a second where traces are followed.
     Tick,
     /// Somebody wants the configuration to be read again.

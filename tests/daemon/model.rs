@@ -39,9 +39,12 @@ struct Model<'p> {
 impl<'p> Model<'p> {
     fn new(place: &'p Place, seed: u64) -> Self {
         place.write("a.log", "");
+        // What is moved away before it was ever seen is nobody's business.
+        let daemon = place.start(&["a.log"]);
+        wait_for("the file", || !place.events_of("source").is_empty());
         Model {
             place,
-            daemon: None,
+            daemon: Some(daemon),
             random: Random(seed),
             lines: BTreeMap::new(),
             in_file: Vec::new(),

@@ -10,7 +10,7 @@ use super::following::{Following, shown};
 use super::rotation::{self, Sibling, fits, is_on_other_device, open_regular};
 use super::scan::{Found, Sighting, covers};
 use crate::source::identity::FileId;
-use crate::source::message::SavedFile;
+use crate::source::message::{Message, SavedFile};
 
 impl Following {
     /// Takes up the saved files, wherever they are now.
@@ -60,6 +60,7 @@ impl Following {
             tracing::warn!(
                 "{name}: the file that was read up to byte {read} is gone; what else it held was never read"
             );
+            self.outbox.push_back(Message::Gone(wanted));
         }
     }
 
