@@ -315,8 +315,11 @@ impl<'r> Daemon<'r> {
                 Flow::Stop => self.receiver.close(),
                 Flow::Reload => self.reload()?,
             }
-            if is_tick && let Some(saving) = &mut self.saving {
-                saving.tick(&mut self.engine);
+            if let Some(saving) = &mut self.saving {
+                saving.note_files(&mut self.engine);
+                if is_tick {
+                    saving.tick(&mut self.engine);
+                }
             }
         }
     }

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::io;
+use std::mem;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -44,6 +45,7 @@ pub(crate) struct Engine {
     remembered: Option<Remembered>,
     /// Whether anything has happened that a checkpoint would keep.
     has_changed: bool,
+    news: News,
     metrics: Option<Arc<Metrics>>,
 }
 
@@ -105,6 +107,16 @@ pub(crate) struct Share {
     is_complete: bool,
 }
 
+/// What a checkpoint should soon know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum News {
+    None,
+    /// A file was opened or has ended.
+    File,
+    /// A file was truncated, and what it holds now is about to be verified.
+    Generation,
+}
+
 /// What a message means for the run as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flow {
@@ -134,6 +146,7 @@ impl Engine {
             held_bytes: 0,
             remembered: None,
             has_changed: false,
+            news: News::None,
             metrics: None,
         }
     }
@@ -183,6 +196,16 @@ impl Engine {
     /// Whether anything has happened since it was saved.
     pub(crate) fn has_changed(&self) -> bool {
         self.has_changed
+    }
+
+    /// What has happened to files since this was asked last.
+    pub(crate) fn take_news(&mut self) -> News {
+        mem::replace(&mut self.news, News::None)
+    }
+
+    /// Nothing could be done about it yet.
+    pub(crate) fn keep_news(&mut self) {
+        self.news = self.news.max(News::File);
     }
 
     /// Goes on under another configuration.
@@ -317,6 +340,11 @@ impl Engine {
         };
         if let (Some(remembered), Some(file)) = (&mut self.remembered, &file) {
             remembered.forget(file.generation.file);
+            let news = match follows {
+                Follows::Truncated => News::Generation,
+                _ => News::File,
+            };
+            self.news = self.news.max(news);
         }
         if let Some(metrics) = &self.metrics {
             metrics.sources.of(kind).add(1);
@@ -444,6 +472,9 @@ impl Engine {
         let open = self.open.remove(&id).expect("only open sources end");
         self.held_bytes -= open.lines.held_bytes();
         self.has_changed = true;
+        if open.place.is_some() {
+            self.keep_news();
+        }
         if let Some(metrics) = &self.metrics {
             metrics.sources.of(open.kind).sub(1);
         }

@@ -3,12 +3,19 @@
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
-use crate::checkpoint::{Freshness, Identity, Keeper, Loaded, Saved, State, Store};
+use crate::checkpoint::{
+    CheckpointWriter, Freshness, Identity, Keeper, Loaded, Saved, State, Store,
+};
 use crate::config::{Config, Protocol};
 use crate::emit::queue::OutputQueue;
-use crate::engine::Engine;
+use crate::engine::{Engine, News};
+
+/// How long the engine waits for a checkpoint that must come before what is found next. Where the
+/// disk or the reader of the output takes longer, it goes on, and a crash may give some findings a
+/// second time with other ids.
+const SETTLE: Duration = Duration::from_secs(1);
 
 /// Takes checkpoints of one run.
 pub(crate) struct Saving {
@@ -67,9 +74,31 @@ impl Saving {
     /// Takes a checkpoint where one is due.
     pub(crate) fn tick(&mut self, engine: &mut Engine) {
         if self.keeper.is_due(Instant::now(), engine.has_changed()) {
-            let position = self.position();
-            self.keeper.take(position, |writer| engine.save(writer));
+            self.take(engine);
         }
+    }
+
+    /// Sees to it that a process that comes after a crash knows what was opened or ended: files that
+    /// nobody knows could be moved away before the next checkpoint, and would be lost.
+    pub(crate) fn note_files(&mut self, engine: &mut Engine) {
+        let position = self.position();
+        match engine.take_news() {
+            News::None => {}
+            // What is found in a new generation has ids of that generation, and only to one that
+            // knows the one before.
+            News::Generation => {
+                let deadline = Instant::now() + SETTLE;
+                let save = |writer: &mut CheckpointWriter| engine.save(writer);
+                self.keeper.settle(deadline, position, save);
+            }
+            News::File if self.keeper.is_due_if_urgent(Instant::now()) => self.take(engine),
+            News::File => engine.keep_news(),
+        }
+    }
+
+    fn take(&mut self, engine: &mut Engine) {
+        let position = self.position();
+        self.keeper.take(position, |writer| engine.save(writer));
     }
 
     /// Takes the last one. Whether it is on disk by the deadline, behind all that was found.

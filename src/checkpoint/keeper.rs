@@ -17,6 +17,10 @@ use super::store::{CheckpointWriter, Store};
 /// How often checkpoints are taken where they are cheap: this much is read again after a kill.
 pub(crate) const INTERVAL: Duration = Duration::from_secs(1);
 
+/// The same after something that should be known after a crash, such as a new file: few disks mind
+/// ten small files a second for a while.
+const URGENT_INTERVAL: Duration = Duration::from_millis(100);
+
 /// A checkpoint that took the verifying thread so long is followed by that many times as long
 /// without: a tenth of its time at the most.
 const COST_FACTOR: u32 = 10;
@@ -65,9 +69,7 @@ impl Keeper {
             thread: Some(thread),
             store,
             shared,
-            pace: Pace {
-                due: now + INTERVAL,
-            },
+            pace: Pace::new(now),
             last_taken: None,
         })
     }
@@ -113,6 +115,24 @@ impl Keeper {
                 self.store.discard();
                 self.shared.note(&self.store, Err(error));
             }
+        }
+    }
+
+    /// Whether one that somebody has reason to want can be taken.
+    pub(crate) fn is_due_if_urgent(&self, now: Instant) -> bool {
+        now >= self.pace.due_if_urgent && !self.shared.lock().is_busy()
+    }
+
+    /// Takes a checkpoint and waits until it is durable, or until `deadline`.
+    pub(crate) fn settle(
+        &mut self,
+        deadline: Instant,
+        output_position: u64,
+        write: impl FnOnce(&mut CheckpointWriter) -> io::Result<()>,
+    ) {
+        if self.shared.wait_until_idle(deadline) {
+            self.take(output_position, write);
+            self.shared.wait_until_idle(deadline);
         }
     }
 
@@ -173,12 +193,23 @@ impl Freshness {
 #[derive(Debug)]
 struct Pace {
     due: Instant,
+    /// The same for one that somebody has reason to want.
+    due_if_urgent: Instant,
 }
 
 impl Pace {
+    /// The first may be taken at once: until then nobody knows which files there were.
+    fn new(now: Instant) -> Pace {
+        Pace {
+            due: now + INTERVAL,
+            due_if_urgent: now,
+        }
+    }
+
     /// One was taken, or tried, and took the verifying thread so long.
     fn took(&mut self, taken: Instant, cost: Duration) {
         self.due = taken + cost + INTERVAL.max(cost * COST_FACTOR);
+        self.due_if_urgent = taken + cost + URGENT_INTERVAL.max(cost * COST_FACTOR);
     }
 }
 
@@ -593,7 +624,7 @@ mod tests {
     fn dear_checkpoints_are_taken_less_often() {
         let start = Instant::now();
         for (cost, pause) in [(0, 1_000), (100, 1_000), (101, 1_010), (1_500, 15_000)] {
-            let mut pace = Pace { due: start };
+            let mut pace = Pace::new(start);
             pace.took(start, Duration::from_millis(cost));
             assert_eq!(pace.due - start, Duration::from_millis(cost + pause));
         }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::place::{Place, note, probe};
+use crate::place::{Place, note, probe, wait_for};
 
 /// How often it is killed.
 const KILLS: u32 = 200;
@@ -74,6 +74,10 @@ fn kills_at_any_moment_change_nothing_of_what_is_reported() {
         "--state-dir=state",
         "a.log",
     ];
+    // What is moved away before it was ever seen is nobody's business.
+    let daemon = place.start_command(place.command(arguments));
+    wait_for("a checkpoint", || place.path("state/checkpoint").exists());
+    daemon.kill();
     thread::scope(|scope| {
         scope.spawn(|| load(&place, &stop));
         let mut random = Random(0x6b69_6c6c);

@@ -41,7 +41,7 @@ impl<'p> Model<'p> {
         place.write("a.log", "");
         // What is moved away before it was ever seen is nobody's business.
         let daemon = place.start(&["a.log"]);
-        wait_for("the file", || !place.events_of("source").is_empty());
+        wait_for("a checkpoint", || place.path("state/checkpoint").exists());
         Model {
             place,
             daemon: Some(daemon),
