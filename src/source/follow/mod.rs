@@ -12,12 +12,17 @@
 //! ```
 
 mod arrivals;
+mod blocks;
 mod changes;
 mod compressed;
 mod copies;
+mod failures;
 mod file;
 mod following;
+mod lag;
+mod look;
 mod names;
+mod order;
 mod past;
 mod progress;
 mod resume;
@@ -25,13 +30,14 @@ mod rotation;
 mod scan;
 #[cfg(test)]
 mod tests;
+mod truncation;
 mod watch;
 
 pub(crate) use progress::FollowProgress;
-pub(crate) use scan::{covers, streams};
 
 use std::io;
 use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 use std::time::Instant;
@@ -71,6 +77,17 @@ pub(crate) enum Command {
     Reopen,
     /// End at once, without a word.
     Stop,
+}
+
+/// Those of the inputs that are there, but neither files nor directories: they can be read, but have
+/// no generations. They are not followed.
+pub(crate) fn streams(inputs: &[Input]) -> Vec<PathBuf> {
+    scan::streams(inputs)
+}
+
+/// Whether the path is one of the inputs, or one that they match, whether it is there or not.
+pub(crate) fn covers(inputs: &[Input], path: &Path) -> bool {
+    scan::covers(inputs, path)
 }
 
 /// The following thread. It ends when this is dropped, or nobody takes its messages.

@@ -483,7 +483,7 @@ fn what_cannot_be_opened_is_said_once() {
     harness.write("a.log", "one\n");
     // A link to itself can be opened by nobody, not even by root, who ignores modes.
     symlink("b.log", harness.at("b.log")).unwrap();
-    fs::set_permissions(harness.at("a.log"), Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(harness.at("a.log"), Permissions::from_mode(0o000)).unwrap();
     harness.settle();
     let is_root = harness.text("a.log") == "one\n";
     assert_eq!(harness.failures.len(), 2 - usize::from(is_root));
