@@ -30,16 +30,20 @@ impl Following {
     ) {
         let errno = error.raw_os_error().map(Errno::from_raw);
         if matches!(errno, Some(Errno::EMFILE | Errno::ENFILE)) {
-            if !self.lacks_descriptors {
-                self.lacks_descriptors = true;
-                let error = format!("{error}: raise the limit of open files (LimitNOFILE)");
-                self.tell_failure(path, error);
-            }
-            self.scans.lacked_descriptors = true;
-            return;
+            return self.note_no_descriptors(path, &error.to_string());
         }
         self.tell_failing(path, &error.to_string());
         failing.insert(path.to_owned());
+    }
+
+    /// This file, and maybe others, cannot be opened until some are closed.
+    pub(super) fn note_no_descriptors(&mut self, path: &Path, error: &str) {
+        if !self.lacks_descriptors {
+            self.lacks_descriptors = true;
+            let hint = "it and others wait until some are closed; raise the limit of open files";
+            self.tell_failure(path, format!("{error}: {hint} (LimitNOFILE, ulimit -n)"));
+        }
+        self.scans.lacked_descriptors = true;
     }
 
     fn tell_failing(&mut self, path: &Path, error: &str) {

@@ -51,6 +51,8 @@ pub(super) struct Following {
     /// What cannot be opened or looked at, which was said.
     pub(super) failing: BTreeSet<PathBuf>,
     pub(super) lacks_descriptors: bool,
+    /// How many files may be open.
+    pub(super) max_files: usize,
     /// Missing paths of which was said that they are waited for.
     pub(super) awaited: BTreeSet<PathBuf>,
     pub(super) scans: Scans,
@@ -141,6 +143,7 @@ impl Following {
             past: Past::default(),
             failing: BTreeSet::new(),
             lacks_descriptors: false,
+            max_files: usize::MAX,
             awaited: BTreeSet::new(),
             scans: Scans::default(),
             ready: VecDeque::new(),

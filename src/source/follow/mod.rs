@@ -20,6 +20,7 @@ mod failures;
 mod file;
 mod following;
 mod lag;
+mod limit;
 mod look;
 mod names;
 mod order;
@@ -123,7 +124,8 @@ pub(crate) fn follow(
     thread::Builder::new()
         .name("follower".to_owned())
         .spawn(move || {
-            let following = Following::new(options, Arc::clone(&progress), watcher);
+            let mut following = Following::new(options, Arc::clone(&progress), watcher);
+            following.max_files = limit::max_files();
             let driver = Driver {
                 following,
                 messages,

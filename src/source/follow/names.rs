@@ -240,6 +240,9 @@ impl Following {
             }
         }
         self.passed_over.remove(&sighting.id);
+        if self.files.len() >= self.max_files {
+            return self.note_no_descriptors(&sighting.path, "too many files");
+        }
         match open_regular(&sighting.path) {
             Ok((file, metadata)) => {
                 let id = FileId::of(&metadata);

@@ -647,3 +647,20 @@ fn with_keys_older_files_are_read_first() {
     assert_eq!(order, ["1\n", "2\n", "3\n"]);
     assert_eq!(harness.heard.len(), 4);
 }
+
+#[test]
+fn descriptors_are_left_for_others() {
+    let mut harness = Harness::new(&["*"], KEYED);
+    harness.following.max_files = 2;
+    for name in ["a", "b", "c", "d"] {
+        harness.write(name, &format!("{name}\n"));
+    }
+    harness.settle();
+    assert_eq!(harness.heard.len(), 2);
+    assert_eq!(harness.failures.len(), 1);
+    harness.remove("a");
+    harness.remove("b");
+    harness.settle();
+    assert_eq!(harness.text("c") + &harness.text("d"), "c\nd\n");
+    assert_eq!(harness.failures.len(), 1);
+}
