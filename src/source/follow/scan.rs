@@ -56,13 +56,13 @@ pub(super) fn find(inputs: &[Input], progress: &FollowProgress) -> Found {
             }
         };
         progress.beat();
-        if paths.is_empty() && expansion.failures.is_empty() {
+        if paths.as_ref().is_some_and(Vec::is_empty) {
             found.missing.push(given.to_owned());
         }
         let failures = expansion.failures.into_iter();
         let failures = failures.map(|(name, error)| (PathBuf::from(name), error));
         found.failures.extend(failures);
-        let mut paths = paths;
+        let mut paths = paths.unwrap_or_default();
         paths.sort();
         for path in paths {
             found.directories.insert(parent(&path));
