@@ -103,14 +103,18 @@ impl Checker {
         }
     }
 
-    /// Gives everything that a checkpoint keeps.
+    /// Gives everything that a checkpoint keeps. `may_lose_traces` says that there may be others of
+    /// which nothing is kept.
     pub(crate) fn save(
         &self,
+        may_lose_traces: bool,
         mut each: impl FnMut(StateRef<'_>) -> io::Result<()>,
     ) -> io::Result<()> {
         match self {
             Checker::A3(verifier) => {
-                each(StateRef::Whole(&verifier.saved_meta()))?;
+                let mut meta = verifier.saved_meta();
+                meta.any_evicted |= may_lose_traces;
+                each(StateRef::Whole(&meta))?;
                 verifier.save_traces(|trace| each(StateRef::Trace(trace)))
             }
             Checker::AgUi(checker) => checker.save_runs(|run| each(StateRef::Run(run))),

@@ -50,6 +50,10 @@ const CHANNEL_MESSAGES: usize = 32;
 /// Sockets, signals, timers and the endpoint need little, and the engine has its own thread.
 const RUNTIME_THREADS: usize = 1;
 
+/// How long the first look at all files is waited for; a disk that hangs should not keep the sockets
+/// from being served.
+const FIRST_LOOK: Duration = Duration::from_secs(10);
+
 /// How long the output may take where nobody said that the run has to end: for ever, by any measure.
 const NO_HURRY: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
@@ -131,6 +135,11 @@ impl<'r> Daemon<'r> {
         let queue_beat = Arc::new(AtomicU64::new(0));
         let queue = Arc::new(OutputQueue::new(stop.clone(), Arc::clone(&queue_beat)));
 
+        let reads_stdin = config.inputs.contains(&Input::Stdin);
+        let has_streams = reads_stdin
+            || !config.listen.addresses.is_empty()
+            || !activated.is_empty()
+            || !streams(&config.inputs).is_empty();
         let opened = Saving::open(&config, &queue)?;
         let listeners = bind(&config, activated)?;
         let endpoint = match &config.metrics {
@@ -152,6 +161,7 @@ impl<'r> Daemon<'r> {
                 let files = files.into_iter().flatten().map(|entry| entry.file.clone());
                 let files: Vec<SavedFile> = files.collect();
                 engine.restore(saved, SystemTime::now());
+                engine.lose_streams_in_a_crash(has_streams);
                 (Some(saving), files)
             }
             None => (None, Vec::new()),
@@ -274,6 +284,7 @@ impl<'r> Daemon<'r> {
 
     /// Says that everything is bound and loaded, and from now on that it is alive.
     fn tell_manager(&self, metrics: &Arc<Metrics>) {
+        self.wait_for_files();
         self.health.set_phase(Phase::Ready);
         self.notifier.ready();
         let watchdog = notify::watchdog(|name| std::env::var_os(name), std::process::id());
@@ -283,6 +294,16 @@ impl<'r> Daemon<'r> {
             let status = |now| metrics::status::status(&metrics, &health, now);
             notifier.keep_up(watchdog, &health, status, stop).await;
         });
+    }
+
+    /// Waits until the files that are there are open: what is moved away from now on is not lost.
+    fn wait_for_files(&self) {
+        let begun = Instant::now();
+        let progress = &self.readers.follow_progress;
+        let is_waited_for = || self.readers.follower.is_some() && !progress.has_begun();
+        while is_waited_for() && begun.elapsed() < FIRST_LOOK {
+            std::thread::sleep(Duration::from_millis(1));
+        }
     }
 
     fn work(mut self) -> Outcome {
@@ -326,6 +347,8 @@ impl<'r> Daemon<'r> {
 
     fn finish(&mut self) -> io::Result<()> {
         self.engine.finish()?;
+        // What is still open on streams is known now.
+        self.engine.lose_streams_in_a_crash(false);
         let deadline = self.deadline();
         if let Some(saving) = self.saving.take()
             && !saving.finish(&mut self.engine, deadline)

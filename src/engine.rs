@@ -46,6 +46,8 @@ pub(crate) struct Engine {
     /// Whether anything has happened that a checkpoint would keep.
     has_changed: bool,
     news: News,
+    /// Whether a crash would lose records of traces that are not even known yet.
+    may_lose_traces: bool,
     metrics: Option<Arc<Metrics>>,
 }
 
@@ -147,6 +149,7 @@ impl Engine {
             remembered: None,
             has_changed: false,
             news: News::None,
+            may_lose_traces: false,
             metrics: None,
         }
     }
@@ -175,6 +178,12 @@ impl Engine {
         }
     }
 
+    /// Says whether there are sources that cannot be read again. To a process that goes on after a
+    /// crash, any trace that does not begin at its beginning may then be one that was lost.
+    pub(crate) fn lose_streams_in_a_crash(&mut self, may_lose_traces: bool) {
+        self.may_lose_traces = may_lose_traces;
+    }
+
     /// Writes what a checkpoint keeps.
     pub(crate) fn save(&mut self, writer: &mut CheckpointWriter) -> io::Result<()> {
         self.has_changed = false;
@@ -190,7 +199,8 @@ impl Engine {
                 writer.file(file, last_seen)?;
             }
         }
-        self.checker.save(|state| writer.state(&state))
+        self.checker
+            .save(self.may_lose_traces, |state| writer.state(&state))
     }
 
     /// Whether anything has happened since it was saved.

@@ -29,14 +29,14 @@ pub(crate) fn expand(inputs: &[Input]) -> Expansion {
     for input in inputs {
         let found = match Given::of(input) {
             Given::Stdin => vec![Origin::Stdin],
-            Given::Directory(path) => {
-                let paths = expansion.directory(path, is_trace);
-                expansion.files(path, paths)
-            }
-            Given::Glob(path) => {
-                let paths = expansion.glob(path);
-                expansion.files(path, paths)
-            }
+            Given::Directory(path) => match expansion.directory(path, is_trace) {
+                Some(paths) => expansion.files(path, paths),
+                None => Vec::new(),
+            },
+            Given::Glob(path) => match expansion.glob(path) {
+                Some(paths) => expansion.files(path, paths),
+                None => Vec::new(),
+            },
             Given::File(path) => vec![Origin::File(path.to_owned())],
         };
         let new = found
@@ -76,30 +76,34 @@ fn is_glob(path: &Path) -> bool {
 }
 
 impl Expansion {
-    /// What in a directory is called as wanted.
-    pub(super) fn directory(&mut self, path: &Path, is_wanted: fn(&Path) -> bool) -> Vec<PathBuf> {
+    /// What in a directory is called as wanted; nothing at all if it cannot be read.
+    pub(super) fn directory(
+        &mut self,
+        path: &Path,
+        is_wanted: fn(&Path) -> bool,
+    ) -> Option<Vec<PathBuf>> {
         let entries = fs::read_dir(path).and_then(|entries| entries.collect::<Result<Vec<_>, _>>());
         match entries {
             Ok(entries) => {
                 let paths = entries.into_iter().map(|entry| entry.path());
-                paths.filter(|path| is_wanted(path)).collect()
+                Some(paths.filter(|path| is_wanted(path)).collect())
             }
             Err(error) => {
                 self.failures
                     .push((path.display().to_string(), error.to_string()));
-                Vec::new()
+                None
             }
         }
     }
 
-    /// What a glob matches.
-    pub(super) fn glob(&mut self, path: &Path) -> Vec<PathBuf> {
+    /// What a glob matches; nothing at all if it is none.
+    pub(super) fn glob(&mut self, path: &Path) -> Option<Vec<PathBuf>> {
         let name = path.display().to_string();
         let matches = match glob::glob(&name) {
             Ok(matches) => matches,
             Err(error) => {
                 self.failures.push((name, format!("not a glob: {error}")));
-                return Vec::new();
+                return None;
             }
         };
         let mut paths = Vec::new();
@@ -114,7 +118,7 @@ impl Expansion {
             }
         }
         paths.extend(not_utf_8(&name));
-        paths
+        Some(paths)
     }
 
     /// What of `paths` is no directory, by name.

@@ -4,11 +4,12 @@
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
 use super::FollowOptions;
+use super::blocks::Blocks;
 use super::file::{Followed, Read};
+use super::lag::Lag;
 use super::names::Name;
 use super::past::Past;
 use super::progress::FollowProgress;
@@ -16,15 +17,11 @@ use super::scan::covers;
 use super::watch::{Event, Happened, Watcher};
 use crate::config::Input;
 use crate::emit::sanitise::visible;
-use crate::source::block::Block;
 use crate::source::identity::FileId;
-use crate::source::message::{Chunk, Lent, Message, SavedFile, SourceId};
+use crate::source::message::{Message, SavedFile, SourceId};
 
 /// How much of a file is read in a turn, so that a huge backlog keeps no other file waiting.
 const TURN_BYTES: usize = 256 << 10;
-
-/// Up to this, what was read is copied, and the block can be used again at once.
-const SMALL_BYTES: usize = 16 << 10;
 
 /// Longest name in a diagnostic; no path can be longer.
 const MAX_NAME_CHARS: usize = 4096;
@@ -54,6 +51,8 @@ pub(super) struct Following {
     /// What cannot be opened or looked at, which was said.
     pub(super) failing: BTreeSet<PathBuf>,
     pub(super) lacks_descriptors: bool,
+    /// How many files may be open.
+    pub(super) max_files: usize,
     /// Missing paths of which was said that they are waited for.
     pub(super) awaited: BTreeSet<PathBuf>,
     pub(super) scans: Scans,
@@ -144,6 +143,7 @@ impl Following {
             past: Past::default(),
             failing: BTreeSet::new(),
             lacks_descriptors: false,
+            max_files: usize::MAX,
             awaited: BTreeSet::new(),
             scans: Scans::default(),
             ready: VecDeque::new(),
@@ -166,7 +166,7 @@ impl Following {
             self.advance(now);
         }
         self.progress
-            .set(self.files.len(), self.lag.bytes, self.lag.since());
+            .set(self.files.len(), self.lag.bytes(), self.lag.since());
     }
 
     /// Whether there is something to read at once.
@@ -402,77 +402,6 @@ impl Following {
 
     pub(super) fn forget_lag(&mut self, id: SourceId) {
         self.lag.forget(id);
-    }
-}
-
-/// How far the files are behind.
-#[derive(Debug, Default)]
-struct Lag {
-    bytes: u64,
-    files: HashMap<SourceId, (Instant, u64)>,
-    since: BTreeSet<(Instant, SourceId)>,
-}
-
-impl Lag {
-    fn set(&mut self, id: SourceId, unread: u64, now: Instant) {
-        let since = self.files.get(&id).map_or(now, |(since, _)| *since);
-        self.forget(id);
-        if unread > 0 {
-            self.bytes += unread;
-            self.files.insert(id, (since, unread));
-            self.since.insert((since, id));
-        }
-    }
-
-    fn forget(&mut self, id: SourceId) {
-        if let Some((since, bytes)) = self.files.remove(&id) {
-            self.bytes -= bytes;
-            self.since.remove(&(since, id));
-        }
-    }
-
-    fn since(&self) -> Option<Instant> {
-        self.since.first().map(|(since, _)| *since)
-    }
-}
-
-/// Blocks to read into. There are never more than what the channel to the engine holds and two,
-/// as nothing is read before it has taken the last.
-#[derive(Debug)]
-struct Blocks {
-    spare: Option<Block>,
-    used: Sender<Block>,
-    empty: Receiver<Block>,
-}
-
-impl Blocks {
-    fn new() -> Blocks {
-        let (used, empty) = channel();
-        Blocks {
-            spare: None,
-            used,
-            empty,
-        }
-    }
-
-    fn take(&mut self) -> Block {
-        let spare = self.spare.take();
-        spare.unwrap_or_else(|| self.empty.try_recv().unwrap_or_else(|_| Block::new()))
-    }
-
-    fn keep(&mut self, block: Block) {
-        self.spare = Some(block);
-    }
-
-    fn chunk(&mut self, block: Block) -> Chunk {
-        match block.bytes().len() <= SMALL_BYTES {
-            true => {
-                let bytes = block.bytes().to_vec();
-                self.keep(block);
-                Chunk::Bytes(bytes)
-            }
-            false => Chunk::Block(Lent::new(block, self.used.clone())),
-        }
     }
 }
 

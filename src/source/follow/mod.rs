@@ -12,12 +12,18 @@
 //! ```
 
 mod arrivals;
+mod blocks;
 mod changes;
 mod compressed;
 mod copies;
+mod failures;
 mod file;
 mod following;
+mod lag;
+mod limit;
+mod look;
 mod names;
+mod order;
 mod past;
 mod progress;
 mod resume;
@@ -25,13 +31,14 @@ mod rotation;
 mod scan;
 #[cfg(test)]
 mod tests;
+mod truncation;
 mod watch;
 
 pub(crate) use progress::FollowProgress;
-pub(crate) use scan::streams;
 
 use std::io;
 use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 use std::time::Instant;
@@ -73,6 +80,12 @@ pub(crate) enum Command {
     Stop,
 }
 
+/// Those of the inputs that are there, but neither files nor directories: they can be read, but have
+/// no generations. They are not followed.
+pub(crate) fn streams(inputs: &[Input]) -> Vec<PathBuf> {
+    scan::streams(inputs)
+}
+
 /// The following thread. It ends when this is dropped, or nobody takes its messages.
 #[derive(Debug)]
 pub(crate) struct Follower {
@@ -106,7 +119,8 @@ pub(crate) fn follow(
     thread::Builder::new()
         .name("follower".to_owned())
         .spawn(move || {
-            let following = Following::new(options, Arc::clone(&progress), watcher);
+            let mut following = Following::new(options, Arc::clone(&progress), watcher);
+            following.max_files = limit::max_files();
             let driver = Driver {
                 following,
                 messages,
@@ -136,6 +150,7 @@ impl Driver {
                 return;
             }
             self.following.turn(Instant::now());
+            self.progress.set_begun();
             if self.send().is_err() {
                 return;
             }

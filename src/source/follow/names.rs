@@ -1,23 +1,19 @@
 //! What a scan means: which files are new under a path, which have lost their names, and which
 //! generations have come and gone in between.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant, SystemTime};
-
-use nix::errno::Errno;
-use tracecheck::event::SourceState;
+use std::time::{Duration, Instant};
 
 use super::arrivals::Arrivals;
-use super::copies::live_names;
 use super::file::{Beginning, Followed, last_line_start};
 use super::following::{Following, shown};
 use super::rotation::{self, open_regular};
 use super::scan::{self, Found, Sighting, covers, parent};
 use crate::source::identity::{FileId, Generation};
-use crate::source::message::{Follows, Message, SourceId};
+use crate::source::message::{Follows, SourceId};
 
 /// For how long a path that a glob or directory no longer matches is remembered, so that what
 /// comes there is known to follow what was there.
@@ -126,49 +122,6 @@ impl Following {
         }
         if is_first && self.keyed {
             self.put_in_order(found);
-        }
-    }
-
-    /// Of files that were there before, those that were rotated come before those that have their
-    /// former name, as traces go on from one to the next.
-    fn put_in_order(&mut self, found: &Found) {
-        let mut rotated: BTreeMap<&Path, Vec<(SystemTime, SourceId)>> = BTreeMap::new();
-        let given: HashMap<&Path, &Sighting> = found
-            .files
-            .iter()
-            .map(|sighting| (sighting.path.as_path(), sighting))
-            .collect();
-        let waiting = |path: &Path| {
-            let file = self.names.get(path)?.file?;
-            let file = self.files.get(self.by_file.get(&file)?)?;
-            matches!(file.beginning, Beginning::New(Follows::Nothing)).then_some(file)
-        };
-        for path in given.keys() {
-            let live = live_names(path);
-            let live = live.iter().find_map(|live| given.get(live.as_path()));
-            if let Some(live) = live
-                && let Some(file) = waiting(path)
-                && file.name == **path
-            {
-                let written = file.file.metadata().and_then(|data| data.modified());
-                let written = written.unwrap_or(SystemTime::UNIX_EPOCH);
-                rotated
-                    .entry(&live.path)
-                    .or_default()
-                    .push((written, file.id));
-            }
-        }
-        let mut chains = Vec::new();
-        for (live, mut files) in rotated {
-            files.sort();
-            let mut chain: Vec<SourceId> = files.into_iter().map(|(_, id)| id).collect();
-            chain.extend(waiting(live).map(|file| file.id));
-            chains.push(chain);
-        }
-        for pair in chains.iter().flat_map(|chain| chain.windows(2)) {
-            if let Some(file) = self.files.get_mut(&pair[1]) {
-                file.predecessor = file.predecessor.or(Some(pair[0]));
-            }
         }
     }
 
@@ -287,6 +240,9 @@ impl Following {
             }
         }
         self.passed_over.remove(&sighting.id);
+        if self.files.len() >= self.max_files {
+            return self.note_no_descriptors(&sighting.path, "too many files");
+        }
         match open_regular(&sighting.path) {
             Ok((file, metadata)) => {
                 let id = FileId::of(&metadata);
@@ -353,123 +309,6 @@ impl Following {
         name.target = target;
     }
 
-    /// Looks at every file: whether it still has a name, has grown, or holds something else.
-    fn look_at_files(&mut self, found: &Found, now: Instant) {
-        let named: HashMap<FileId, u64> = found
-            .files
-            .iter()
-            .map(|sighting| (sighting.id, sighting.length))
-            .collect();
-        let mut ids: Vec<_> = self.files.keys().copied().collect();
-        ids.sort();
-        for id in ids {
-            self.progress.beat();
-            self.look_at_file(id, &named, now);
-        }
-    }
-
-    fn look_at_file(&mut self, id: SourceId, named: &HashMap<FileId, u64>, now: Instant) {
-        let file = self
-            .files
-            .get_mut(&id)
-            .expect("only overwritten files go, one at a time");
-        if file.is_copy {
-            return;
-        }
-        let length = match named.get(&file.file_id) {
-            Some(length) => {
-                file.nameless_since = None;
-                *length
-            }
-            None => {
-                file.nameless_since.get_or_insert(now);
-                self.restless.insert(id);
-                file.length()
-            }
-        };
-        let is_unwanted = file.nameless_since.is_some()
-            && self.scans.has_new_inputs
-            && !covers(&self.inputs, &file.name);
-        if is_unwanted {
-            self.end(id, SourceState::Closed, "no longer followed".to_owned());
-            return;
-        }
-        self.look_at_content(id, length, now);
-    }
-
-    fn look_at_content(&mut self, id: SourceId, length: u64, now: Instant) {
-        let file = self.files.get_mut(&id).expect("the caller has it");
-        file.is_stirred = true;
-        if !file.is_open() {
-            file.note_length(length, now);
-            if file.is_skipping() {
-                self.make_ready(id);
-            }
-        } else if length != file.position || file.is_broken {
-            if length > file.size {
-                file.note_length(length, now);
-            }
-            self.make_ready(id);
-        } else if !file.holds_what_was_read().unwrap_or(true) {
-            self.overwritten(id, now);
-        }
-        self.note_lag(id, now);
-    }
-
-    fn note_failures(&mut self, found: &Found) -> BTreeSet<PathBuf> {
-        for (path, error) in &found.failures {
-            self.tell_failing(path, error);
-        }
-        found
-            .failures
-            .iter()
-            .map(|(path, _)| path.clone())
-            .collect()
-    }
-
-    fn note_unopened(&mut self, path: &Path, error: &io::Error, failing: &mut BTreeSet<PathBuf>) {
-        let errno = error.raw_os_error().map(Errno::from_raw);
-        if matches!(errno, Some(Errno::EMFILE | Errno::ENFILE)) {
-            if !self.lacks_descriptors {
-                self.lacks_descriptors = true;
-                let error = format!("{error}: raise the limit of open files (LimitNOFILE)");
-                self.tell_failure(path, error);
-            }
-            self.scans.lacked_descriptors = true;
-            return;
-        }
-        self.tell_failing(path, &error.to_string());
-        failing.insert(path.to_owned());
-    }
-
-    fn tell_failing(&mut self, path: &Path, error: &str) {
-        if self.failing.insert(path.to_owned()) {
-            self.tell_failure(path, error.to_owned());
-        }
-    }
-
-    /// Says that something cannot be read at the moment.
-    pub(super) fn tell_failure(&mut self, path: &Path, error: String) {
-        self.outbox.push_back(Message::Failed {
-            id: None,
-            name: path.display().to_string(),
-            error,
-            is_final: false,
-        });
-    }
-
-    fn note_recoveries(&mut self, failing: BTreeSet<PathBuf>) {
-        for path in self.failing.difference(&failing) {
-            tracing::info!("{}: can be read again, or is gone", shown(path));
-        }
-        self.failing = failing;
-        if self.lacks_descriptors && !self.scans.lacked_descriptors {
-            tracing::info!("all files are open again");
-        }
-        self.lacks_descriptors = self.scans.lacked_descriptors;
-        self.scans.lacked_descriptors = false;
-    }
-
     fn await_missing(&mut self, found: &Found) {
         for path in &found.missing {
             let was_there = self.names.get(path).is_some_and(|name| name.born.is_some());
@@ -492,8 +331,8 @@ impl Following {
         };
         let targets = &mut self.targets;
         self.names.retain(|path, name| {
-            let is_kept =
-                !(is_old(name) && !is_given(path) || has_new_inputs && !covers(inputs, path));
+            let is_remembered = is_given(path) || !is_old(name);
+            let is_kept = is_remembered && (!has_new_inputs || covers(inputs, path));
             if !is_kept && let Some(target) = &name.target {
                 targets.remove(target);
             }

@@ -14,6 +14,8 @@ pub(crate) struct FollowProgress {
     lag_since: AtomicU64,
     beats: AtomicU64,
     waiting: AtomicBool,
+    /// Whether everything that was there at the start was looked at.
+    has_begun: AtomicBool,
 }
 
 impl FollowProgress {
@@ -25,6 +27,7 @@ impl FollowProgress {
             lag_since: AtomicU64::new(0),
             beats: AtomicU64::new(0),
             waiting: AtomicBool::new(false),
+            has_begun: AtomicBool::new(false),
         }
     }
 
@@ -57,6 +60,15 @@ impl FollowProgress {
     /// Whether the thread sleeps until something happens or the engine takes what it has.
     pub(crate) fn is_waiting(&self) -> bool {
         self.waiting.load(Relaxed)
+    }
+
+    /// Whether the first turn is over: what was there is open.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.has_begun.load(Relaxed)
+    }
+
+    pub(super) fn set_begun(&self) {
+        self.has_begun.store(true, Relaxed);
     }
 
     pub(super) fn beat(&self) {

@@ -56,13 +56,13 @@ pub(super) fn find(inputs: &[Input], progress: &FollowProgress) -> Found {
             }
         };
         progress.beat();
-        if paths.is_empty() && expansion.failures.is_empty() {
+        if paths.as_ref().is_some_and(Vec::is_empty) {
             found.missing.push(given.to_owned());
         }
         let failures = expansion.failures.into_iter();
         let failures = failures.map(|(name, error)| (PathBuf::from(name), error));
         found.failures.extend(failures);
-        let mut paths = paths;
+        let mut paths = paths.unwrap_or_default();
         paths.sort();
         for path in paths {
             found.directories.insert(parent(&path));
@@ -74,7 +74,7 @@ pub(super) fn find(inputs: &[Input], progress: &FollowProgress) -> Found {
 }
 
 /// Whether the path is one of the inputs, or one that they match, whether it is there or not.
-pub(crate) fn covers(inputs: &[Input], path: &Path) -> bool {
+pub(super) fn covers(inputs: &[Input], path: &Path) -> bool {
     inputs.iter().any(|input| match Given::of(input) {
         Given::Stdin => false,
         Given::File(given) => given == path,
@@ -92,7 +92,7 @@ pub(crate) fn covers(inputs: &[Input], path: &Path) -> bool {
 
 /// Those of the paths that are there, but neither files nor directories: they can be read, but
 /// have no generations.
-pub(crate) fn streams(inputs: &[Input]) -> Vec<PathBuf> {
+pub(super) fn streams(inputs: &[Input]) -> Vec<PathBuf> {
     let mut streams = Vec::new();
     for input in inputs {
         if let Given::File(path) = Given::of(input)

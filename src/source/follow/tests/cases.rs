@@ -483,7 +483,7 @@ fn what_cannot_be_opened_is_said_once() {
     harness.write("a.log", "one\n");
     // A link to itself can be opened by nobody, not even by root, who ignores modes.
     symlink("b.log", harness.at("b.log")).unwrap();
-    fs::set_permissions(harness.at("a.log"), Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(harness.at("a.log"), Permissions::from_mode(0o000)).unwrap();
     harness.settle();
     let is_root = harness.text("a.log") == "one\n";
     assert_eq!(harness.failures.len(), 2 - usize::from(is_root));
@@ -646,4 +646,21 @@ fn with_keys_older_files_are_read_first() {
     order.retain(|text| *text != "4\n");
     assert_eq!(order, ["1\n", "2\n", "3\n"]);
     assert_eq!(harness.heard.len(), 4);
+}
+
+#[test]
+fn descriptors_are_left_for_others() {
+    let mut harness = Harness::new(&["*"], KEYED);
+    harness.following.max_files = 2;
+    for name in ["a", "b", "c", "d"] {
+        harness.write(name, &format!("{name}\n"));
+    }
+    harness.settle();
+    assert_eq!(harness.heard.len(), 2);
+    assert_eq!(harness.failures.len(), 1);
+    harness.remove("a");
+    harness.remove("b");
+    harness.settle();
+    assert_eq!(harness.text("c") + &harness.text("d"), "c\nd\n");
+    assert_eq!(harness.failures.len(), 1);
 }
