@@ -15,5 +15,6 @@ mod model;
 mod output;
 mod place;
 mod reload;
+mod soak;
 mod sockets;
 mod supervision;
