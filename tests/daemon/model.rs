@@ -172,6 +172,27 @@ impl<'p> Model<'p> {
         action(self);
     }
 
+    /// Where the lines are that did not come.
+    fn show_missing(&self) {
+        let hits = self.place.hits();
+        for entry in fs::read_dir(self.place.path("."))
+            .expect("listed")
+            .flatten()
+        {
+            let name = entry.file_name().into_string().expect("UTF-8");
+            let text = fs::read_to_string(entry.path()).unwrap_or_default();
+            let is_due = |name: &str| self.lines.get(name).is_some_and(|line| line.must_come);
+            let names = text.lines().filter_map(|line| line.split('"').nth(3));
+            let missing: Vec<_> = names
+                .filter(|name| is_due(name) && !hits.contains_key(*name))
+                .collect();
+            if name.starts_with("a.log") {
+                let metadata = entry.metadata().expect("there");
+                println!("{name}: {:?}, lacks {missing:?}", metadata.created());
+            }
+        }
+    }
+
     fn check(mut self) {
         self.finish_line();
         self.start();
