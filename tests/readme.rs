@@ -37,6 +37,9 @@ const CARGO_OPTIONS: [&str; 8] = [
     "--test",
 ];
 
+/// Options of systemd's programs that README.md mentions.
+const SYSTEMD_OPTIONS: [&str; 3] = ["--no-pager", "--now", "--since"];
+
 /// A fenced block.
 struct Block {
     language: String,
@@ -234,7 +237,9 @@ fn scripts_parse_and_use_options_that_exist() {
         for found in ours.flat_map(|line| option.find_iter(line)) {
             let name = found.as_str();
             assert!(
-                known.contains(name) || CARGO_OPTIONS.contains(&name),
+                known.contains(name)
+                    || CARGO_OPTIONS.contains(&name)
+                    || SYSTEMD_OPTIONS.contains(&name),
                 "README.md:{}: there is no {name}",
                 block.line
             );
@@ -259,7 +264,16 @@ fn the_table_of_options_is_whole() {
 /// The options of the program and of its subcommands.
 fn known_options() -> BTreeSet<String> {
     let mut options = help_options(&["--help"]);
-    for name in ["explain", "check", "match", "vectors", "completions", "man"] {
+    let subcommands = [
+        "explain",
+        "check",
+        "match",
+        "vectors",
+        "state",
+        "completions",
+        "man",
+    ];
+    for name in subcommands {
         options.append(&mut help_options(&[name, "--help"]));
     }
     options
