@@ -20,6 +20,8 @@ struct Written {
     must_come: bool,
     /// How many kills there had been when it was written.
     kills_before: usize,
+    /// The action that wrote it.
+    step: usize,
 }
 
 struct Model<'p> {
@@ -60,6 +62,7 @@ impl<'p> Model<'p> {
         let written = Written {
             must_come: true,
             kills_before: self.kills,
+            step: self.log.len(),
         };
         self.lines.insert(name.clone(), written);
         self.in_file.push(name.clone());
@@ -172,23 +175,23 @@ impl<'p> Model<'p> {
         action(self);
     }
 
-    /// Where the lines are that did not come.
+    /// Which lines did not come, what wrote them and the actions around, and where they are.
     fn show_missing(&self) {
         let hits = self.place.hits();
-        for entry in fs::read_dir(self.place.path("."))
-            .expect("listed")
-            .flatten()
-        {
-            let name = entry.file_name().into_string().expect("UTF-8");
-            let text = fs::read_to_string(entry.path()).unwrap_or_default();
-            let is_due = |name: &str| self.lines.get(name).is_some_and(|line| line.must_come);
-            let names = text.lines().filter_map(|line| line.split('"').nth(3));
-            let missing: Vec<_> = names
-                .filter(|name| is_due(name) && !hits.contains_key(*name))
-                .collect();
-            if name.starts_with("a.log") {
-                let metadata = entry.metadata().expect("there");
-                println!("{name}: {:?}, lacks {missing:?}", metadata.created());
+        let missing =
+            |(name, written): &(&String, &Written)| written.must_come && !hits.contains_key(*name);
+        for (name, written) in self.lines.iter().filter(missing) {
+            let (step, until) = (written.step, (written.step + 8).min(self.log.len()));
+            let around = self.log[step.saturating_sub(8)..until].join(", ");
+            println!("{name} was written by action {step} of: ... {around} ...");
+            for entry in fs::read_dir(self.place.path("."))
+                .expect("listed")
+                .flatten()
+            {
+                let text = fs::read_to_string(entry.path()).unwrap_or_default();
+                if text.contains(&format!("\"{name}\"")) {
+                    println!("  it is in {:?}", entry.file_name());
+                }
             }
         }
     }
