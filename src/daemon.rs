@@ -445,7 +445,7 @@ impl<'r> Daemon<'r> {
         let options = config.listen.clone();
         if let Some(listening) = &mut self.readers.listening {
             let reloaded = self.runtime.block_on(listening.reload(options));
-            return reloaded.map_err(|faults| told(faults));
+            return reloaded.map_err(told);
         }
         if options.addresses.is_empty() {
             return Ok(());

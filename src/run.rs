@@ -16,7 +16,7 @@ use crate::exit::Outcome;
 use crate::output::Output;
 use crate::parallel::Parallel;
 use crate::progress::Progress;
-use crate::saving::Saving;
+use crate::saving::{self, Saving};
 use crate::signals;
 use crate::source::{Archives, Expansion, Message, Origin, SavedFile, expand, read_all};
 use crate::ticks;
@@ -72,7 +72,7 @@ fn verify(
     declaration: Declaration,
     expansion: Expansion,
     progress: &Progress,
-    saving: Option<(Saving, Option<Saved<State>>)>,
+    saving: Option<saving::Opened>,
 ) -> io::Result<()> {
     engine.announce_declaration(declaration)?;
     announce(config, engine, &expansion)?;

@@ -17,6 +17,9 @@ use crate::engine::{Engine, News};
 /// second time with other ids.
 const SETTLE: Duration = Duration::from_secs(1);
 
+/// What takes checkpoints, and the one that is there.
+pub(crate) type Opened = (Saving, Option<Saved<State>>);
+
 /// Takes checkpoints of one run.
 pub(crate) struct Saving {
     keeper: Keeper,
@@ -30,7 +33,7 @@ impl Saving {
     pub(crate) fn open(
         config: &Config,
         queue: &Arc<OutputQueue>,
-    ) -> Result<Option<(Saving, Option<Saved<State>>)>, Vec<String>> {
+    ) -> Result<Option<Opened>, Vec<String>> {
         let Some(dir) = &config.state_dir else {
             return Ok(None);
         };
@@ -40,9 +43,7 @@ impl Saving {
     }
 
     /// The same for a run whose output is written at once.
-    pub(crate) fn open_direct(
-        config: &Config,
-    ) -> Result<Option<(Saving, Option<Saved<State>>)>, Vec<String>> {
+    pub(crate) fn open_direct(config: &Config) -> Result<Option<Opened>, Vec<String>> {
         let Some(dir) = &config.state_dir else {
             return Ok(None);
         };
@@ -54,7 +55,7 @@ impl Saving {
         config: &Config,
         queue: Option<Arc<OutputQueue>>,
         wait: impl Fn(u64, Instant) -> bool + Send + 'static,
-    ) -> Result<(Saving, Option<Saved<State>>), Vec<String>> {
+    ) -> Result<Opened, Vec<String>> {
         let opened = Store::open::<State>(dir, identity(config), SystemTime::now());
         let (store, Loaded { saved, problems }) =
             opened.map_err(|error| vec![error.to_string()])?;

@@ -4,7 +4,8 @@
 //! behaviour in its name. `probe` is a record that has exactly one error, under the name of its
 //! trace, so that lost input shows as a missing finding and input read twice as a double one.
 
-#![cfg(target_os = "linux")]
+#![cfg(all(feature = "cli", target_os = "linux"))]
+#![allow(clippy::print_stdout, reason = "a failing test says what it knows")]
 
 mod checkpoints;
 mod files;

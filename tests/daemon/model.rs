@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use crate::kill::Random;
 use crate::place::{Daemon, Place, probe, wait_for};
@@ -206,9 +207,12 @@ impl<'p> Model<'p> {
             let must = lines.iter().filter(|(_, written)| written.must_come);
             must.filter(|(name, _)| !hits.contains_key(*name)).count()
         };
-        wait_for("all that must come", || {
-            due(&place.hits(), &self.lines) == 0
-        });
+        let lines = &self.lines;
+        let come = || wait_for("all that must come", || due(&place.hits(), lines) == 0);
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(come)) {
+            self.show_missing();
+            resume_unwind(panic);
+        }
         self.stop();
         let mut ids = BTreeMap::<String, String>::new();
         for finding in place.findings() {
@@ -240,7 +244,7 @@ fn a_model_agrees() {
             model.step();
         }
         let log = model.log.join(", ");
-        let checked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| model.check()));
+        let checked = catch_unwind(AssertUnwindSafe(|| model.check()));
         if let Err(panic) = checked {
             let files: Vec<_> = fs::read_dir(place.path("."))
                 .unwrap()
@@ -248,7 +252,7 @@ fn a_model_agrees() {
                 .map(|entry| entry.file_name())
                 .collect();
             println!("seed {seed}: {log}\n{files:?}\n{}", place.diagnostics());
-            std::panic::resume_unwind(panic);
+            resume_unwind(panic);
         }
     }
 }

@@ -59,7 +59,7 @@ fn soak() {
     let begun = Instant::now();
     let thirds = [1, 2, 3].map(|third| begun + Duration::from_secs(seconds) * third / 3);
     let mut sizes = [Sizes::default(); 3];
-    let (mut round, mut last) = (0_u64, String::new());
+    let mut round = 0_u64;
     for (third, until) in thirds.into_iter().enumerate() {
         while Instant::now() < until {
             round += 1;
@@ -69,7 +69,7 @@ fn soak() {
                 let end = if n % 10 == 0 { "note" } else { "end" };
                 record(trace, 1, "note") + &record(trace, 2, end)
             });
-            last = format!("round{round}");
+            let last = format!("round{round}");
             place.append("a.log", lines.collect::<String>() + &probe(&last));
             let mut stream = UnixStream::connect(place.path("s.sock")).expect("listened on");
             stream
