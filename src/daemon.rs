@@ -337,7 +337,9 @@ impl<'r> Daemon<'r> {
                 Flow::Reload => self.reload()?,
             }
             if let Some(saving) = &mut self.saving {
-                saving.note_files(&mut self.engine);
+                // What is opened together is best saved together.
+                let is_whole = self.receiver.is_empty() || is_tick;
+                saving.note_files(&mut self.engine, is_whole);
                 if is_tick {
                     saving.tick(&mut self.engine);
                 }

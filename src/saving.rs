@@ -80,8 +80,9 @@ impl Saving {
     }
 
     /// Sees to it that a process that comes after a crash knows what was opened or ended: files that
-    /// nobody knows could be moved away before the next checkpoint, and would be lost.
-    pub(crate) fn note_files(&mut self, engine: &mut Engine) {
+    /// nobody knows could be moved away before the next checkpoint, and would be lost. `is_whole` says
+    /// that no more of it is known to come.
+    pub(crate) fn note_files(&mut self, engine: &mut Engine, is_whole: bool) {
         let position = self.position();
         match engine.take_news() {
             News::None => {}
@@ -92,7 +93,9 @@ impl Saving {
                 let save = |writer: &mut CheckpointWriter| engine.save(writer);
                 self.keeper.settle(deadline, position, save);
             }
-            News::File if self.keeper.is_due_if_urgent(Instant::now()) => self.take(engine),
+            News::File if is_whole && self.keeper.is_due_if_urgent(Instant::now()) => {
+                self.take(engine);
+            }
             News::File => engine.keep_news(),
         }
     }

@@ -88,9 +88,20 @@ impl<'p> Model<'p> {
         self.unfinished = Some(rest.to_owned());
     }
 
+    /// Lets the clock of the file system go on, which tells files apart by when they were created.
+    fn wait_for_another_birth(&self) {
+        let born = |name: &str| fs::metadata(self.place.path(name)).and_then(|file| file.created());
+        wait_for("the file system's clock", || {
+            let _ = fs::remove_file(self.place.path("tick"));
+            self.place.write("tick", "");
+            born("tick").expect("told") > born("a.log").expect("told")
+        });
+    }
+
     /// The file gets another name, or another file its name.
     fn rotate(&mut self) {
         self.finish_line();
+        self.wait_for_another_birth();
         self.rotations += 1;
         self.place
             .rename("a.log", &format!("a.log.{:03}", self.rotations));
@@ -117,6 +128,7 @@ impl<'p> Model<'p> {
     fn delete(&mut self) {
         self.let_it_read();
         self.in_file.clear();
+        self.wait_for_another_birth();
         self.place.remove("a.log");
         let line = self.line();
         self.place.append("a.log", line);
