@@ -437,11 +437,10 @@ impl std::error::Error for Damage {}
 mod tests {
     use std::fs;
 
-    use super::super::sample::{entry, identity, trace};
-    use super::super::state::State;
+    use super::super::sample::{Sample, entry, identity, sample};
     use super::*;
 
-    type Entries = Vec<Entry<State>>;
+    type Entries = Vec<Entry<Sample>>;
 
     fn meta() -> Meta {
         Meta {
@@ -470,8 +469,8 @@ mod tests {
     fn some() -> Entries {
         vec![
             Entry::File(entry("/var/log/a.jsonl", 7, 1_772_357_399)),
-            Entry::State(trace("a")),
-            Entry::State(trace("")),
+            Entry::State(sample("a")),
+            Entry::State(sample("")),
             Entry::File(entry(OsStr::from_bytes(b"/not \xff UTF-8"), u64::MAX, 0)),
         ]
     }
@@ -526,11 +525,11 @@ mod tests {
     fn states_are_read_again_without_the_files() {
         let place = Place::new();
         let mut reader = place.reader(&sealed(&some())).expect("whole");
-        while reader.read::<State>().expect("whole").is_some() {}
+        while reader.read::<Sample>().expect("whole").is_some() {}
         for _ in 0..2 {
             reader.rewind().expect("the file is there");
-            let states = std::iter::from_fn(|| reader.read_state::<State>().expect("whole"));
-            assert_eq!(states.collect::<Vec<_>>(), [trace("a"), trace("")]);
+            let states = std::iter::from_fn(|| reader.read_state::<Sample>().expect("whole"));
+            assert_eq!(states.collect::<Vec<_>>(), [sample("a"), sample("")]);
         }
     }
 
@@ -646,8 +645,8 @@ mod tests {
         }
         let write = |room| -> io::Result<()> {
             let mut writer = Writer::new(Full(room), &meta())?;
-            writer.state(&trace("x".repeat(2 * BUFFER_BYTES)))?;
-            writer.state(&trace("y"))?;
+            writer.state(&sample("x".repeat(2 * BUFFER_BYTES)))?;
+            writer.state(&sample("y"))?;
             writer.finish()?.seal()?;
             Ok(())
         };

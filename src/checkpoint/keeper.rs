@@ -394,8 +394,7 @@ mod tests {
     use std::path::Path;
     use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-    use super::super::sample::{identity, trace};
-    use super::super::state::State;
+    use super::super::sample::{Sample, identity, sample};
     use super::super::store::find_current;
     use super::*;
 
@@ -413,7 +412,7 @@ mod tests {
     }
 
     fn keeper(dir: &Path, output: &Output) -> Keeper {
-        let (store, _) = Store::open::<State>(dir, identity(), SystemTime::now()).expect("opened");
+        let (store, _) = Store::open::<Sample>(dir, identity(), SystemTime::now()).expect("opened");
         let output = output.clone();
         Keeper::start(store, Instant::now(), move |position, _| {
             output.0.load(Ordering::SeqCst) >= position
@@ -423,7 +422,7 @@ mod tests {
 
     /// Takes a checkpoint that is known by its name.
     fn take(keeper: &mut Keeper, position: u64, name: &str) {
-        keeper.take(position, |writer| writer.state(&trace(name)));
+        keeper.take(position, |writer| writer.state(&sample(name)));
     }
 
     fn wait_until_idle(keeper: &Keeper) {
@@ -431,7 +430,7 @@ mod tests {
     }
 
     /// The name of the checkpoint that is durable.
-    fn durable(dir: &Path) -> Option<State> {
+    fn durable(dir: &Path) -> Option<Sample> {
         let found = find_current(dir).expect("looked into");
         assert_eq!(found.problems, [""; 0]);
         found.current?.1.read_state().expect("whole")
@@ -454,7 +453,7 @@ mod tests {
         assert!(has_new(dir));
         output.comes_to(10);
         wait_until_idle(&keeper);
-        assert_eq!(durable(dir), Some(trace("first")));
+        assert_eq!(durable(dir), Some(sample("first")));
     }
 
     #[test]
@@ -469,7 +468,7 @@ mod tests {
         take(&mut keeper, 20, "second");
         output.comes_to(20);
         wait_until_idle(&keeper);
-        assert_eq!(durable(dir.path()), Some(trace("first")));
+        assert_eq!(durable(dir.path()), Some(sample("first")));
         assert!(keeper.is_due(soon, true));
     }
 
@@ -481,10 +480,10 @@ mod tests {
         let mut keeper = keeper(dir.path(), &output);
         take(&mut keeper, 10, "first");
         let deadline = Instant::now() + LONG;
-        assert!(keeper.finish(deadline, 20, |writer| writer.state(&trace("last"))));
-        assert_eq!(durable(dir.path()), Some(trace("last")));
+        assert!(keeper.finish(deadline, 20, |writer| writer.state(&sample("last"))));
+        assert_eq!(durable(dir.path()), Some(sample("last")));
         // The directory is free again.
-        let opened = Store::open::<State>(dir.path(), identity(), SystemTime::now());
+        let opened = Store::open::<Sample>(dir.path(), identity(), SystemTime::now());
         assert!(opened.is_ok());
     }
 
@@ -497,11 +496,11 @@ mod tests {
         take(&mut first, 10, "delivered");
         wait_until_idle(&first);
         let deadline = Instant::now() + 2 * WAIT_STEP;
-        assert!(!first.finish(deadline, 11, |writer| writer.state(&trace("lost"))));
-        assert_eq!(durable(dir.path()), Some(trace("delivered")));
+        assert!(!first.finish(deadline, 11, |writer| writer.state(&sample("lost"))));
+        assert_eq!(durable(dir.path()), Some(sample("delivered")));
         // Nor does one that is under way, and then nothing more is written.
         let deadline = Instant::now() + LONG;
-        while Store::open::<State>(dir.path(), identity(), SystemTime::now()).is_err() {
+        while Store::open::<Sample>(dir.path(), identity(), SystemTime::now()).is_err() {
             assert!(Instant::now() < deadline);
             thread::sleep(Duration::from_millis(1));
         }
@@ -509,7 +508,7 @@ mod tests {
         take(&mut second, 11, "lost");
         let deadline = Instant::now() + 2 * WAIT_STEP;
         assert!(!second.finish(deadline, 12, |_| panic!("no use in writing")));
-        assert_eq!(durable(dir.path()), Some(trace("delivered")));
+        assert_eq!(durable(dir.path()), Some(sample("delivered")));
     }
 
     #[test]
@@ -520,8 +519,8 @@ mod tests {
         take(&mut keeper, 10, "first");
         output.comes_to(10);
         let deadline = Instant::now() + Duration::from_secs(1);
-        assert!(!keeper.finish(deadline, 11, |writer| writer.state(&trace("last"))));
-        assert_eq!(durable(dir.path()), Some(trace("first")));
+        assert!(!keeper.finish(deadline, 11, |writer| writer.state(&sample("last"))));
+        assert_eq!(durable(dir.path()), Some(sample("first")));
     }
 
     #[test]
@@ -540,7 +539,7 @@ mod tests {
     fn an_output_that_gives_up_early_is_not_asked_all_the_time() {
         let dir = tempfile::tempdir().expect("created");
         let (store, _) =
-            Store::open::<State>(dir.path(), identity(), SystemTime::now()).expect("opened");
+            Store::open::<Sample>(dir.path(), identity(), SystemTime::now()).expect("opened");
         let asked = Arc::new(AtomicU64::new(0));
         let counter = Arc::clone(&asked);
         let mut keeper = Keeper::start(store, Instant::now(), move |_, _| {
@@ -587,7 +586,7 @@ mod tests {
         wait_until_idle(&keeper);
         assert!(!keeper.shared.lock().is_failing);
         assert!(freshness.age(soon) < soon - started);
-        assert_eq!(durable(dir.path()), Some(trace("third")));
+        assert_eq!(durable(dir.path()), Some(sample("third")));
     }
 
     #[test]
@@ -596,7 +595,7 @@ mod tests {
         let output = Output::default();
         let mut keeper = keeper(dir.path(), &output);
         keeper.take(0, |writer| {
-            writer.state(&trace("half"))?;
+            writer.state(&sample("half"))?;
             Err(io::ErrorKind::StorageFull.into())
         });
         wait_until_idle(&keeper);
@@ -642,11 +641,11 @@ mod tests {
             thread::spawn(move || {
                 let mut last = 0;
                 while !stop.load(Ordering::SeqCst) {
-                    let Some(State::Trace(trace)) = durable(&dir) else {
+                    let Some(sample) = durable(&dir) else {
                         assert_eq!(last, 0, "there was one already");
                         continue;
                     };
-                    let number: u64 = trace.name.parse().expect("a number");
+                    let number: u64 = sample.name.parse().expect("a number");
                     // One that was current a moment ago may be found, no older one.
                     assert!(number + 1 >= last, "{number} after {last}");
                     last = number;
@@ -661,7 +660,7 @@ mod tests {
         }
         stop.store(true, Ordering::SeqCst);
         assert!(watcher.join().expect("no state was missing or damaged") <= SAVES);
-        assert_eq!(durable(dir.path()), Some(trace(SAVES.to_string())));
+        assert_eq!(durable(dir.path()), Some(sample(SAVES.to_string())));
         let mut names: Vec<_> = fs::read_dir(dir.path())
             .expect("listed")
             .map(|entry| entry.expect("read").file_name())

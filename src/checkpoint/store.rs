@@ -408,8 +408,7 @@ impl std::error::Error for OpenError {}
 mod tests {
     use std::collections::BTreeSet;
 
-    use super::super::sample::{file, identity, trace};
-    use super::super::state::State;
+    use super::super::sample::{Sample, file, identity, sample};
     use super::*;
 
     /// Seconds since 1970.
@@ -421,7 +420,7 @@ mod tests {
     fn unsealed(store: &Store, number: u64) -> Unsealed<File> {
         let mut writer = store.begin(at(number)).expect("begun");
         writer.file(&file("a", 1, number), number).expect("written");
-        writer.state(&trace(number.to_string())).expect("written");
+        writer.state(&sample(number.to_string())).expect("written");
         writer.finish().expect("written")
     }
 
@@ -430,7 +429,7 @@ mod tests {
         store.publish(unsealed).expect("published");
     }
 
-    fn open_at(dir: &Path, seconds: u64) -> (Store, Loaded<State>) {
+    fn open_at(dir: &Path, seconds: u64) -> (Store, Loaded<Sample>) {
         Store::open(dir, identity(), at(seconds)).expect("opened")
     }
 
@@ -442,8 +441,8 @@ mod tests {
             assert_eq!(saved.files.len(), 1);
             assert_eq!(saved.files[0].file.position.offset, number);
             assert_eq!(saved.age(at(1_000)), Duration::from_secs(1_000 - number));
-            let states: Vec<State> = saved.states().map(|state| state.expect("whole")).collect();
-            assert_eq!(states, [trace(number.to_string())]);
+            let states: Vec<Sample> = saved.states().map(|state| state.expect("whole")).collect();
+            assert_eq!(states, [sample(number.to_string())]);
             number
         });
         (number, loaded.problems)
@@ -613,14 +612,14 @@ mod tests {
             ),
         ] {
             let dir = with_two();
-            let opened = Store::open::<State>(dir.path(), wanted.clone(), at(5));
+            let opened = Store::open::<Sample>(dir.path(), wanted.clone(), at(5));
             let (store, loaded) = opened.expect("opened");
             assert!(loaded.saved.is_none());
             assert!(loaded.problems[0].contains(words), "{:?}", loaded.problems);
             assert!(names(dir.path()).contains("unused-5-checkpoint"));
             save(&store, 6);
             drop(store);
-            let opened = Store::open::<State>(dir.path(), wanted, at(7)).expect("opened");
+            let opened = Store::open::<Sample>(dir.path(), wanted, at(7)).expect("opened");
             assert_eq!(opened.1.saved.expect("saved").meta.created, 6);
         }
     }
@@ -670,7 +669,7 @@ mod tests {
         let dir = with_two();
         let (store, _) = open_at(dir.path(), 0);
         let unsealed = unsealed(&store, 3);
-        let error = Store::open::<State>(dir.path(), identity(), at(0)).expect_err("in use");
+        let error = Store::open::<Sample>(dir.path(), identity(), at(0)).expect_err("in use");
         let expected = format!(
             "the state directory {} is in use by another process ({})",
             dir.path().display(),
@@ -687,7 +686,7 @@ mod tests {
         let dir = temporary();
         let file = dir.path().join("a\u{1b}b");
         fs::write(&file, "").expect("written");
-        let error = Store::open::<State>(&file.join("state"), identity(), at(0));
+        let error = Store::open::<Sample>(&file.join("state"), identity(), at(0));
         let message = error.expect_err("no directory").to_string();
         assert!(
             message.starts_with("cannot use the state directory: "),
@@ -728,7 +727,7 @@ mod tests {
         let mut writer = store.begin(at(1)).expect("begun");
         for number in 0..TRACES {
             writer
-                .state(&trace(format!("trace {number}")))
+                .state(&sample(format!("trace {number}")))
                 .expect("written");
         }
         let unsealed = writer.finish().expect("written");
@@ -738,7 +737,7 @@ mod tests {
         let mut states = loaded.saved.expect("saved").states();
         for number in 0..TRACES {
             let state = states.next().expect("all are there").expect("whole");
-            assert_eq!(state, trace(format!("trace {number}")));
+            assert_eq!(state, sample(format!("trace {number}")));
         }
         assert!(states.next().is_none());
     }

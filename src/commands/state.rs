@@ -370,12 +370,15 @@ fn shown(path: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
     use std::time::Instant;
 
+    use serde_json::{Value, json};
     use tracecheck::framing::Position;
+    use tracecheck::{Line, Options, Source, Verifier};
 
     use super::*;
-    use crate::checkpoint::{Identity, Keeper, SavedTrace, SavedWhole, Store};
+    use crate::checkpoint::{Identity, Keeper, StateRef, Store};
     use crate::source::{Fingerprint, Generation};
 
     fn saved_file(path: &Path, offset: u64) -> SavedFile {
@@ -392,18 +395,48 @@ mod tests {
         }
     }
 
-    fn open_trace(name: &str, pending: u64, idle: u64) -> State {
-        State::Trace(SavedTrace {
-            name: name.to_owned(),
-            records: 1_000,
-            placements: 3,
-            pending,
-            idle: Duration::from_secs(idle),
+    fn keyed() -> Verifier {
+        Verifier::new(Options {
+            trace_key: Some("/trace".parse().expect("a pointer")),
+            ..Options::default()
+        })
+    }
+
+    /// Has a trace of 1,000 records with three placements, of which so many wait for the one that
+    /// explains them.
+    fn open_trace(verifier: &mut Verifier, name: &str, pending: usize) {
+        let source = Source {
+            name: Arc::from("a"),
+            origin: 1,
+            is_resumable: true,
+        };
+        for number in 0..1_000 {
+            let record = match number {
+                _ if number < pending => placement(name, json!({"kind": "task.bound"})),
+                0..3 => placement(name, json!({"kind": "task.bound", "seq": 1})),
+                _ => json!({"trace": name, "kind": "task.parked"}),
+            };
+            let bytes = record.to_string().into_bytes();
+            let line = Line {
+                number: number as u64 + 1,
+                offset: 0,
+                bytes: &bytes,
+                too_long: false,
+            };
+            verifier.verify(line, &source, &mut Vec::new());
+        }
+    }
+
+    fn placement(trace: &str, recorded_in: Value) -> Value {
+        json!({
+            "trace": trace,
+            "kind": "task.bound",
+            "content": {"resumed": true, "scheduling": {"recorded_in": recorded_in}},
         })
     }
 
     /// Saves, and gives back the keeper, which goes on using the directory.
-    fn save(dir: &Path, files: &[SavedFile], states: &[State]) -> Keeper {
+    fn save(dir: &Path, files: &[SavedFile], verifier: &Verifier) -> Keeper {
         let identity = Identity {
             protocol: "a3".to_owned(),
             trace_key: Some("/tr\u{1b}ace".to_owned()),
@@ -414,7 +447,8 @@ mod tests {
         keeper.take(0, |writer| {
             let mut files = files.iter();
             files.try_for_each(|file| writer.file(file, unix_seconds(now) - 60))?;
-            states.iter().try_for_each(|state| writer.state(state))
+            writer.state(&StateRef::Whole(&verifier.saved_meta()))?;
+            verifier.save_traces(|trace| writer.state(&StateRef::Trace(trace)))
         });
         let deadline = Instant::now() + Duration::from_secs(20);
         while !dir.join("checkpoint").exists() {
@@ -424,7 +458,7 @@ mod tests {
     }
 
     /// What is shown an hour later, with the times and the length taken out.
-    fn texts(dir: &Path, max_traces: usize) -> (String, serde_json::Value) {
+    fn texts(dir: &Path, max_traces: usize) -> (String, Value) {
         let later = SystemTime::now() + Duration::from_secs(3_600);
         let (holdings, problems) = look_into(dir, max_traces, later);
         assert_eq!(problems, [""; 0]);
@@ -468,14 +502,15 @@ mod tests {
         fs::remove_file(path("d")).expect("removed");
         fs::rename(path("a"), path("e")).expect("renamed");
         fs::write(path("a"), [b'x'; 2_000]).expect("written");
-        let states = [
-            State::Whole(SavedWhole::default()),
-            open_trace("short", 0, 5),
-            open_trace("long\n", 0, 4_000),
-            open_trace("waits", 2, 1),
-        ];
+        let mut verifier = keyed();
+        for (seconds, name, pending) in [(0, "long\n", 0), (3_995, "short", 0), (3_999, "waits", 2)]
+        {
+            verifier.set_time(Duration::from_secs(seconds), &mut Vec::new());
+            open_trace(&mut verifier, name, pending);
+        }
+        verifier.set_time(Duration::from_secs(4_000), &mut Vec::new());
         let state_dir = path("state");
-        let _keeper = save(&state_dir, &files, &states);
+        let _keeper = save(&state_dir, &files, &verifier);
         let (text, json) = texts(&state_dir, 2);
         let text = text.replace(dir.to_str().expect("UTF-8"), "TMP");
         assert_eq!(
@@ -497,7 +532,7 @@ mod tests {
             \x20   1,000           3        0  1h 6m  long\\n\n"
         );
         assert_eq!(json["files"][1]["lag_bytes"], 0);
-        assert_eq!(json["files"][0]["lag_bytes"], serde_json::Value::Null);
+        assert_eq!(json["files"][0]["lag_bytes"], Value::Null);
         assert_eq!(
             json["files"][1]["path"],
             path("b\u{1b}[2J").to_str().unwrap()
@@ -519,7 +554,7 @@ mod tests {
     #[test]
     fn an_empty_checkpoint_has_no_tables() {
         let dir = tempfile::tempdir().expect("created");
-        let _keeper = save(dir.path(), &[], &[]);
+        let _keeper = save(dir.path(), &[], &keyed());
         let (text, _) = texts(dir.path(), 1);
         let end = "\n\n0 files\n\n0 open traces, 0 pending references\n";
         assert!(text.ends_with(end), "{text}");
@@ -552,7 +587,7 @@ mod tests {
     #[test]
     fn damage_is_said_and_the_one_before_shown() {
         let dir = tempfile::tempdir().expect("created");
-        drop(save(dir.path(), &[], &[]));
+        drop(save(dir.path(), &[], &keyed()));
         fs::rename(
             dir.path().join("checkpoint"),
             dir.path().join("checkpoint.old"),

@@ -180,7 +180,7 @@ impl OutputQueue {
 
     /// How many chunks were written and flushed so far, the first ones pushed.
     #[cfg(test)]
-    fn written(&self) -> u64 {
+    pub(super) fn written(&self) -> u64 {
         self.lock().written
     }
 

@@ -27,8 +27,6 @@ pub(crate) use activated::Activated;
 pub(crate) use address::Address;
 pub(crate) use fault::Fault;
 pub(crate) use permissions::Owner;
-// Until the configuration reads it.
-#[allow(unused_imports)]
 pub(crate) use permissions::parse_mode;
 pub(crate) use progress::ListenProgress;
 pub(crate) use tls::TlsFiles;

@@ -166,7 +166,9 @@ impl Received {
                 self.ends.insert(name, Err(error));
             }
             Message::Tick => self.ticks += 1,
-            Message::Done | Message::Stop => panic!("connections do not end a run"),
+            Message::Gone(_) | Message::Reload | Message::Stop => {
+                panic!("connections are no files and do not steer a run")
+            }
         }
     }
 
