@@ -125,8 +125,8 @@ impl Checker {
     pub(crate) fn restore(&mut self, state: State, age: Duration, reports: &mut Vec<Report>) {
         match (self, state) {
             (Checker::A3(verifier), State::Whole(meta)) => verifier.restore_meta(&meta, age),
-            (Checker::A3(verifier), State::Trace(trace)) => verifier.restore_trace(trace, reports),
-            (Checker::AgUi(checker), State::Run(run)) => checker.restore_run(run),
+            (Checker::A3(verifier), State::Trace(trace)) => verifier.restore_trace(*trace, reports),
+            (Checker::AgUi(checker), State::Run(run)) => checker.restore_run(*run),
             // A checkpoint of another protocol is not used at all.
             _ => {}
         }

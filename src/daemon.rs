@@ -24,7 +24,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::checking::Checker;
 use crate::cli::RunOptions;
-use crate::config::{Config, Environment, Format, Input};
+use crate::config::{Config, Environment, Format, Input, Protocol};
 use crate::emit::journal_socket::JournalSocket;
 use crate::emit::queue::OutputQueue;
 use crate::emit::stop::Stop;
@@ -56,6 +56,10 @@ const FIRST_LOOK: Duration = Duration::from_secs(10);
 
 /// How long the output may take where nobody said that the run has to end: for ever, by any measure.
 const NO_HURRY: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
+/// What follows where the end could not be saved.
+const OLD_CHECKPOINT: &str =
+    "the last checkpoint is from before the end; some findings may come again";
 
 /// What a run needs before it begins.
 #[derive(Debug)]
@@ -275,6 +279,7 @@ impl<'r> Daemon<'r> {
             inputs: paths(&self.config.inputs),
             from_end: self.config.from_end,
             keyed: self.config.trace_key.is_some(),
+            spans_lines: matches!(self.config.protocol, Protocol::AgUi { .. }),
             saved,
         };
         let progress = Arc::clone(&self.readers.follow_progress);
@@ -310,6 +315,9 @@ impl<'r> Daemon<'r> {
         let verified = self.verify();
         let finished = verified.and_then(|()| self.finish());
         if let Err(error) = finished {
+            if error.kind() == io::ErrorKind::TimedOut && self.saving.is_some() {
+                tracing::warn!("{OLD_CHECKPOINT}");
+            }
             self.engine.outcome.note_output_error(&error);
         }
         self.end();
@@ -355,9 +363,7 @@ impl<'r> Daemon<'r> {
         if let Some(saving) = self.saving.take()
             && !saving.finish(&mut self.engine, deadline)
         {
-            tracing::warn!(
-                "the last checkpoint is from before the end; some findings may come again"
-            );
+            tracing::warn!("{OLD_CHECKPOINT}");
         }
         Ok(())
     }

@@ -12,9 +12,9 @@ pub(crate) enum State {
     /// What there is but once.
     Whole(SavedMeta),
     /// An open trace.
-    Trace(RestoredTrace),
+    Trace(Box<RestoredTrace>),
     /// An open run of AG-UI.
-    Run(RestoredRun),
+    Run(Box<RestoredRun>),
 }
 
 /// [`State`], as it is written; the variants in the same order.

@@ -170,7 +170,8 @@ impl Config {
                 fixed.push(name);
             }
         };
-        same("protocol", self.protocol == other.protocol);
+        same("protocol or declaration", self.protocol == other.protocol);
+        same("drain", self.drain == other.drain);
         same("trace_key", self.trace_key == other.trace_key);
         same("state_dir", self.state_dir == other.state_dir);
         same("metrics", self.metrics == other.metrics);

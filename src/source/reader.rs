@@ -98,7 +98,7 @@ impl Reader {
             source: Source {
                 name: Arc::from(&*name),
                 origin: start.origin(&metadata),
-                is_resumable: matches!(origin, Origin::File(_)) && metadata.is_file(),
+                is_resumable: start.is_resumable(origin, &metadata, self.saved.is_some()),
             },
             kind: origin.kind(),
             start: position,
@@ -141,6 +141,15 @@ struct Start {
 }
 
 impl Start {
+    /// Whether what is open in the source may go on in a later run. An archive is read from its start
+    /// then, and so its traces are begun anew.
+    fn is_resumable(&self, origin: &Origin, metadata: &Metadata, keeps_positions: bool) -> bool {
+        match keeps_positions {
+            true => self.file.is_some(),
+            false => matches!(origin, Origin::File(_)) && metadata.is_file(),
+        }
+    }
+
     fn position(&self) -> Position {
         self.file
             .as_ref()

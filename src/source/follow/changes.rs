@@ -135,7 +135,7 @@ impl Following {
             true => before.is_within_line(),
             false => before.unread() > 0,
         };
-        let wait = match (is_within_line, self.keyed) {
+        let wait = match (is_within_line || self.spans_lines, self.keyed) {
             (true, _) => GRACE,
             (false, true) => Duration::ZERO,
             (false, false) => LINGER,

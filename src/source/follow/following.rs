@@ -31,6 +31,7 @@ pub(super) struct Following {
     pub(super) inputs: Vec<Input>,
     pub(super) from_end: bool,
     pub(super) keyed: bool,
+    pub(super) spans_lines: bool,
     /// What is to be gone on with; empty after the first scan.
     pub(super) saved: Vec<SavedFile>,
     pub(super) progress: Arc<FollowProgress>,
@@ -131,6 +132,7 @@ impl Following {
             inputs: options.inputs,
             from_end: options.from_end,
             keyed: options.keyed,
+            spans_lines: options.spans_lines,
             saved: options.saved,
             progress,
             outbox: VecDeque::new(),

@@ -65,6 +65,9 @@ pub(crate) struct FollowOptions {
     /// Whether records name their traces, so that the next file need not wait for an unhurried end
     /// of the one before it.
     pub(crate) keyed: bool,
+    /// Whether what is verified may take several lines, so that a file that ends with a line may
+    /// still have something unfinished.
+    pub(crate) spans_lines: bool,
     /// Where to go on. What the inputs do not cover is left alone.
     pub(crate) saved: Vec<SavedFile>,
 }

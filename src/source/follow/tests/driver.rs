@@ -32,6 +32,7 @@ fn start(inputs: &[&str], capacity: usize) -> Running {
         inputs: inputs.collect(),
         from_end: false,
         keyed: true,
+        spans_lines: false,
         saved: Vec::new(),
     };
     let (sender, messages) = channel(capacity);

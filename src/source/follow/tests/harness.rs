@@ -76,6 +76,7 @@ impl Harness {
             inputs: of(dir.path(), inputs),
             from_end: how.from_end,
             keyed: how.keyed,
+            spans_lines: false,
             saved,
         };
         let watcher = Watcher::new().filter(|_| how.watched);
