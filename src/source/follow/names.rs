@@ -313,7 +313,7 @@ impl Following {
         for path in &found.missing {
             let was_there = self.names.get(path).is_some_and(|name| name.born.is_some());
             if !was_there && self.awaited.insert(path.clone()) {
-                tracing::info!("{}: nothing there yet; waiting for it", shown(path));
+                tracing::warn!("{}: nothing there yet; waiting for it", shown(path));
             }
         }
     }
