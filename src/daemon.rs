@@ -32,9 +32,11 @@ use crate::emit::writer::{self, Stream, Target};
 use crate::engine::{Engine, Flow};
 use crate::exit::Outcome;
 use crate::health::{Beat, Health, Phase};
+use crate::journal::{NO_HURRY, tell_unwritten};
 use crate::metrics::{self, Metrics};
 use crate::notify::{self, Notifier};
 use crate::output::Output;
+use crate::progress::Progress;
 use crate::saving::Saving;
 use crate::signals;
 use crate::source::follow::{Command, FollowOptions, FollowProgress, Follower, follow, streams};
@@ -53,9 +55,6 @@ const RUNTIME_THREADS: usize = 1;
 /// How long the first look at all files is waited for; a disk that hangs should not keep the sockets
 /// from being served.
 const FIRST_LOOK: Duration = Duration::from_secs(10);
-
-/// How long the output may take where nobody said that the run has to end: for ever, by any measure.
-const NO_HURRY: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 /// What follows where the end could not be saved.
 const OLD_CHECKPOINT: &str =
@@ -156,7 +155,7 @@ impl<'r> Daemon<'r> {
         let target = target(&config).map_err(one)?;
 
         let (checker, declaration) = Checker::new(&config);
-        let output = Output::queued(&config, Arc::clone(&queue));
+        let output = Output::queued(&config, Arc::clone(&queue), Progress::new(false, None));
         let mut engine = Engine::new(Arc::clone(&config), checker, output);
         engine.measure(Arc::clone(&metrics));
         let (saving, saved_files) = match opened {
@@ -212,6 +211,7 @@ impl<'r> Daemon<'r> {
             queue: Arc::clone(&queue),
             queue_beat,
             follow: Arc::clone(&follow_progress),
+            listen: Arc::clone(&listen_progress),
             checkpoints: saving.as_ref().map(Saving::freshness),
         };
         watch.start(&runtime, stop_telling.clone());
@@ -377,13 +377,8 @@ impl<'r> Daemon<'r> {
             let _ = self.queue.wait_written(self.queue.position(), deadline);
         }
         let left = self.queue.close(self.deadline());
-        if left.events > 0 && !self.engine.outcome.output_closed {
-            tracing::error!(
-                "{} events ({} bytes) were not written: nobody took them in time (--drain {})",
-                left.events,
-                left.bytes,
-                humantime::format_duration(self.config.drain),
-            );
+        if !self.engine.outcome.output_closed {
+            tell_unwritten(left, self.config.drain);
         }
         self.readers.listening = None;
         self.tracker.close();

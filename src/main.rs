@@ -10,6 +10,7 @@ mod emit;
 mod engine;
 mod exit;
 mod health;
+mod journal;
 mod metrics;
 mod notify;
 mod output;

@@ -58,13 +58,13 @@ impl Output {
     }
 
     /// Writes through a queue.
-    pub(crate) fn queued(config: &Config, queue: Arc<OutputQueue>) -> Output {
+    pub(crate) fn queued(config: &Config, queue: Arc<OutputQueue>, progress: Progress) -> Output {
         let (trace_events, clock) = (config.trace_events, SystemTime::now);
         let emitter = match &config.format {
             Format::Journald(_) => Emitter::journal(queue, trace_events, clock),
             _ => Emitter::queued(queue, format(config), trace_events, clock),
         };
-        Output::through(config, emitter, Progress::new(false, None))
+        Output::through(config, emitter, progress)
     }
 
     fn through(config: &Config, emitter: Emitter<Box<dyn Write>>, progress: Progress) -> Output {

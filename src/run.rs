@@ -13,10 +13,11 @@ use crate::checkpoint::{Saved, State};
 use crate::config::Config;
 use crate::engine::{Engine, Flow, shown};
 use crate::exit::Outcome;
+use crate::journal::Journal;
 use crate::output::Output;
 use crate::parallel::Parallel;
 use crate::progress::Progress;
-use crate::saving::{self, Saving};
+use crate::saving::{Opened, Saving};
 use crate::signals;
 use crate::source::{Archives, Expansion, Message, Origin, SavedFile, expand, read_all};
 use crate::ticks;
@@ -31,8 +32,8 @@ const LAST_CHECKPOINT: Duration = Duration::from_secs(60);
 pub(crate) fn run(config: &Arc<Config>) -> Outcome {
     let expansion = expand(&config.inputs);
     let progress = Progress::new(config.progress, total_bytes(&expansion.origins));
-    let saving = match Saving::open_direct(config) {
-        Ok(saving) => saving,
+    let (journal, saving) = match open(config) {
+        Ok(opened) => opened,
         Err(problems) => {
             for problem in problems {
                 tracing::error!("{problem}");
@@ -43,8 +44,13 @@ pub(crate) fn run(config: &Arc<Config>) -> Outcome {
             };
         }
     };
-    let out = Box::new(progress.beside(io::stdout()));
-    let output = Output::new(config, out, progress.clone());
+    let output = match &journal {
+        Some(journal) => Output::queued(config, Arc::clone(&journal.queue), progress.clone()),
+        None => {
+            let out = Box::new(progress.beside(io::stdout()));
+            Output::new(config, out, progress.clone())
+        }
+    };
     let (checker, declaration) = Checker::new(config);
     let mut engine = Engine::new(Arc::clone(config), checker, output);
     let result = verify(
@@ -54,9 +60,11 @@ pub(crate) fn run(config: &Arc<Config>) -> Outcome {
         expansion,
         &progress,
         saving,
+        journal.as_ref(),
     );
     progress.finish();
-    if let Err(error) = result {
+    let finished = journal.map_or(Ok(()), Journal::finish);
+    if let Err(error) = result.and(finished) {
         engine.outcome.note_output_error(&error);
     }
     engine.outcome.failing_findings = engine.has_failing_findings();
@@ -66,13 +74,24 @@ pub(crate) fn run(config: &Arc<Config>) -> Outcome {
     outcome
 }
 
+/// What is needed before anything is read.
+fn open(config: &Config) -> Result<(Option<Journal>, Option<Opened>), Vec<String>> {
+    let journal = Journal::open(config).map_err(|error| vec![error.to_string()])?;
+    let saving = match &journal {
+        Some(journal) => Saving::open(config, &journal.queue)?,
+        None => Saving::open_direct(config)?,
+    };
+    Ok((journal, saving))
+}
+
 fn verify(
     config: &Arc<Config>,
     engine: &mut Engine,
     declaration: Declaration,
     expansion: Expansion,
     progress: &Progress,
-    saving: Option<saving::Opened>,
+    saving: Option<Opened>,
+    journal: Option<&Journal>,
 ) -> io::Result<()> {
     engine.announce_declaration(declaration)?;
     announce(config, engine, &expansion)?;
@@ -80,12 +99,12 @@ fn verify(
     engine.outcome.nothing_read = nothing_read;
     let (mut saving, saved) = saving.unzip();
     if saving.is_none() && are_side_by_side(config, &expansion.origins) {
-        return verify_side_by_side(config, engine, expansion.origins, progress);
+        return verify_side_by_side(config, engine, expansion.origins, progress, journal);
     }
     let files = saved.map(|saved| take_up(engine, saved));
     let (sender, mut receiver) = channel(CHANNEL_MESSAGES);
     let messages = sender.downgrade();
-    listen(move || {
+    listen(journal, move || {
         // Where nobody reads any more the run ends by itself.
         if let Some(messages) = messages.upgrade() {
             let _ = messages.blocking_send(Message::Stop);
@@ -107,6 +126,8 @@ fn verify(
     }
     engine.finish()?;
     if let Some(saving) = saving {
+        // However long the journal is away, which the checkpoint waits for.
+        journal.map_or(Ok(()), Journal::wait)?;
         let deadline = Instant::now() + LAST_CHECKPOINT;
         if !saving.finish(engine, deadline) {
             tracing::warn!("where this run ended could not be saved");
@@ -134,10 +155,11 @@ fn verify_side_by_side(
     engine: &mut Engine,
     origins: Vec<Origin>,
     progress: &Progress,
+    journal: Option<&Journal>,
 ) -> io::Result<()> {
     let stop = Arc::new(AtomicBool::new(false));
     let wanted = Arc::clone(&stop);
-    listen(move || wanted.store(true, Ordering::Relaxed));
+    listen(journal, move || wanted.store(true, Ordering::Relaxed));
     let parallel = Parallel {
         config,
         jobs: config.jobs,
@@ -148,7 +170,15 @@ fn verify_side_by_side(
     engine.finish()
 }
 
-fn listen(stop: impl FnOnce() + Send + 'static) {
+fn listen(journal: Option<&Journal>, stop: impl FnOnce() + Send + 'static) {
+    let hurry = journal.map(Journal::hurry);
+    let stop = move || {
+        // First of all, as whoever is to hear of the stop may be waiting for the journal.
+        if let Some(hurry) = hurry {
+            hurry();
+        }
+        stop();
+    };
     if let Err(error) = signals::listen(stop) {
         tracing::warn!("signals will end the run at once: {error}");
     }

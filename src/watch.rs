@@ -13,6 +13,7 @@ use crate::health::{Beat, Health, Outside};
 use crate::metrics::Metrics;
 use crate::source::SourceKind;
 use crate::source::follow::FollowProgress;
+use crate::source::listen::ListenProgress;
 
 /// How often: well within the shortest watchdog that anybody sets.
 const LOOK: Duration = Duration::from_millis(100);
@@ -26,6 +27,7 @@ pub(crate) struct Watch {
     /// Counts while the engine waits for the output.
     pub(crate) queue_beat: Arc<AtomicU64>,
     pub(crate) follow: Arc<FollowProgress>,
+    pub(crate) listen: Arc<ListenProgress>,
     pub(crate) checkpoints: Option<Freshness>,
 }
 
@@ -59,6 +61,10 @@ impl Watch {
         let since = (!lag.is_zero()).then(|| now - lag);
         let files = self.metrics.lag.of(SourceKind::File);
         files.set_unread(self.follow.lag_bytes(), since);
+        for kind in [SourceKind::Tcp, SourceKind::Unix] {
+            let received = self.listen.bytes(kind);
+            self.metrics.lag.of(kind).set_received(received);
+        }
         if let Some(checkpoints) = &self.checkpoints {
             self.metrics.checkpoint_taken(now - checkpoints.age(now));
         }

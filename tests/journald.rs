@@ -33,7 +33,6 @@ const REJECTED: &str =
     r#"{"seq":1,"kind":"task.rejected","content":{"reason":"No agent available"}}"#;
 
 #[test]
-#[ignore = "the program has no --format journald yet"]
 fn findings_are_found_by_their_code() {
     let journald = journald_or_skip!();
     let directory = tempfile::tempdir().expect("a directory");
@@ -79,7 +78,6 @@ fn findings_are_found_by_their_code() {
 }
 
 #[test]
-#[ignore = "the program has no --format journald yet"]
 fn a_value_that_no_datagram_takes_arrives_whole() {
     let journald = journald_or_skip!();
     let trace = include_str!("../vectors/capability-schema/clearance-not-held.jsonl");
@@ -98,7 +96,6 @@ fn a_value_that_no_datagram_takes_arrives_whole() {
 }
 
 #[test]
-#[ignore = "the program has no --format journald yet"]
 fn a_journal_that_was_restarted_has_everything() {
     let mut journald = journald_or_skip!();
     let mut running = Running::follow(arguments(&journald));

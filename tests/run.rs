@@ -739,7 +739,7 @@ fn diagnostics_go_to_standard_error_and_are_quiet_where_asked() {
 fn a_verbose_run_tells_of_each_source_and_what_it_had() {
     let files = Files::new([("a.jsonl", SOUND), ("b.jsonl", NO_KIND)]);
     let told = |arguments: &[&str]| files.run(arguments, "").stderr;
-    let text = told(&["-v", "a.jsonl", "b.jsonl", "missing.jsonl"]);
+    let text = told(&["-v", "--jobs=1", "a.jsonl", "b.jsonl", "missing.jsonl"]);
     let lines: Vec<_> = text
         .lines()
         .filter_map(|line| line.split_once("Z ").map(|(_, told)| told.trim()))

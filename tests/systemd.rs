@@ -194,7 +194,6 @@ fn the_configuration_is_toml() {
 }
 
 #[test]
-#[ignore = "until the program has all of these options"]
 fn the_configuration_holds_options_of_the_program() {
     let help = text(&output(Command::new(PROGRAM).arg("--help")));
     let table: toml::Table = whole_configuration().parse().expect("it is TOML");

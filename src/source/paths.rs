@@ -125,8 +125,11 @@ impl Expansion {
     fn files(&mut self, given: &Path, mut paths: Vec<PathBuf>) -> Vec<Origin> {
         paths.retain(|path| !path.is_dir());
         paths.sort();
-        if paths.is_empty() {
-            self.empty.push(given.display().to_string());
+        let given = given.display().to_string();
+        // What cannot be looked into is told as that.
+        let has_failed = self.failures.last().is_some_and(|(name, _)| *name == given);
+        if paths.is_empty() && !has_failed {
+            self.empty.push(given);
         }
         paths.into_iter().map(Origin::File).collect()
     }

@@ -20,7 +20,8 @@ struct Counts {
 impl ListenProgress {
     /// How many connections of the kind are open. One that has not yet shown its certificate does
     /// not count.
-    pub(crate) fn open(&self, kind: SourceKind) -> u64 {
+    #[cfg(test)]
+    pub(super) fn open(&self, kind: SourceKind) -> u64 {
         self.of(kind)
             .map_or(0, |counts| counts.open.load(Ordering::Relaxed))
     }
