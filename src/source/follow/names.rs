@@ -313,7 +313,12 @@ impl Following {
         for path in &found.missing {
             let was_there = self.names.get(path).is_some_and(|name| name.born.is_some());
             if !was_there && self.awaited.insert(path.clone()) {
-                tracing::warn!("{}: nothing there yet; waiting for it", shown(path));
+                let name = shown(path);
+                // A pattern may well match nothing yet; a path may be misspelt.
+                match path.to_string_lossy().contains(['*', '?', '[']) {
+                    true => tracing::info!("{name}: nothing there yet; waiting for it"),
+                    false => tracing::warn!("{name}: nothing there yet; waiting for it"),
+                }
             }
         }
     }

@@ -234,6 +234,7 @@ impl Harness {
                     assert_eq!(id.is_some(), is_final);
                     self.failures.push(error);
                 }
+                Message::Gone(_) => {}
                 other => panic!("{other:?}"),
             }
         }
