@@ -40,7 +40,7 @@ use crate::progress::Progress;
 use crate::saving::Saving;
 use crate::signals;
 use crate::source::follow::{Command, FollowOptions, FollowProgress, Follower, follow, streams};
-use crate::source::listen::{Activated, ListenProgress, Listeners, Listening};
+use crate::source::listen::{Activated, Fault, ListenProgress, Listeners, Listening};
 use crate::source::{Archives, Message, Origin, SavedFile, read_all};
 use crate::ticks;
 use crate::watch::Watch;
@@ -160,10 +160,7 @@ impl<'r> Daemon<'r> {
         engine.measure(Arc::clone(&metrics));
         let (saving, saved_files) = match opened {
             Some((saving, saved)) => {
-                let files = saved.as_ref().map(|saved| saved.files.iter());
-                let files = files.into_iter().flatten().map(|entry| entry.file.clone());
-                let files: Vec<SavedFile> = files.collect();
-                engine.restore(saved, SystemTime::now());
+                let files = engine.restore(saved, SystemTime::now());
                 engine.lose_streams_in_a_crash(has_streams);
                 (Some(saving), files)
             }
@@ -444,7 +441,6 @@ impl<'r> Daemon<'r> {
     }
 
     fn reload_sockets(&mut self, config: &Config) -> Result<(), Vec<String>> {
-        let told = |faults: Vec<_>| faults.iter().map(ToString::to_string).collect::<Vec<_>>();
         let options = config.listen.clone();
         if let Some(listening) = &mut self.readers.listening {
             let reloaded = self.runtime.block_on(listening.reload(options));
@@ -471,8 +467,12 @@ fn bind(config: &Config, activated: Activated) -> Result<Option<Listeners>, Vec<
         return Ok(None);
     }
     let bound = Listeners::bind(config.listen.clone(), activated);
-    let bound = bound.map_err(|faults| faults.iter().map(ToString::to_string).collect::<Vec<_>>());
-    bound.map(Some)
+    bound.map(Some).map_err(told)
+}
+
+/// What stands in the way of listening, in words.
+fn told(faults: Vec<Fault>) -> Vec<String> {
+    faults.iter().map(ToString::to_string).collect()
 }
 
 fn target(config: &Config) -> io::Result<Target> {

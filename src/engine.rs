@@ -159,15 +159,21 @@ impl Engine {
         self.metrics = Some(metrics);
     }
 
-    /// Goes on from what was saved `age` ago, and keeps positions from now on.
-    pub(crate) fn restore(&mut self, saved: Option<Saved<State>>, now: SystemTime) {
+    /// Goes on from what was saved, and keeps positions from now on. Gives the files that were saved,
+    /// for whoever reads them.
+    pub(crate) fn restore(
+        &mut self,
+        saved: Option<Saved<State>>,
+        now: SystemTime,
+    ) -> Vec<SavedFile> {
         let age = saved
             .as_ref()
             .map_or(Duration::ZERO, |saved| saved.age(now));
-        let files = saved
+        let entries = saved
             .as_ref()
             .map_or(Vec::new(), |saved| saved.files.clone());
-        self.remembered = Some(Remembered::new(files, Instant::now(), now));
+        let files = entries.iter().map(|entry| entry.file.clone()).collect();
+        self.remembered = Some(Remembered::new(entries, Instant::now(), now));
         for state in saved.into_iter().flat_map(Saved::states) {
             match state {
                 Ok(state) => self.checker.restore(state, age, &mut self.output.reports),
@@ -176,6 +182,7 @@ impl Engine {
                 }
             }
         }
+        files
     }
 
     /// Says whether there are sources that cannot be read again. To a process that goes on after a

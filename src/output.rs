@@ -100,11 +100,14 @@ impl Output {
     }
 
     fn write_some_reports(&mut self) {
-        for report in mem::take(&mut self.reports).drain(..) {
+        let mut reports = mem::take(&mut self.reports);
+        for report in reports.drain(..) {
             if self.error.is_none() {
                 self.error = self.tell(Told::Report(report)).err();
             }
         }
+        // Its room serves the next ones.
+        self.reports = reports;
     }
 
     /// Writes what a verifying thread has to tell.

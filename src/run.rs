@@ -9,7 +9,6 @@ use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::mpsc::channel;
 
 use crate::checking::{Checker, Declaration};
-use crate::checkpoint::{Saved, State};
 use crate::config::Config;
 use crate::engine::{Engine, Flow, shown};
 use crate::exit::Outcome;
@@ -19,7 +18,7 @@ use crate::parallel::Parallel;
 use crate::progress::Progress;
 use crate::saving::{Opened, Saving};
 use crate::signals;
-use crate::source::{Archives, Expansion, Message, Origin, SavedFile, expand, read_all};
+use crate::source::{Archives, Expansion, Message, Origin, expand, read_all};
 use crate::ticks;
 
 /// Messages that wait between the threads; what bounds the memory is the number of blocks.
@@ -101,7 +100,7 @@ fn verify(
     if saving.is_none() && are_side_by_side(config, &expansion.origins) {
         return verify_side_by_side(config, engine, expansion.origins, progress, journal);
     }
-    let files = saved.map(|saved| take_up(engine, saved));
+    let files = saved.map(|saved| engine.restore(saved, SystemTime::now()));
     let (sender, mut receiver) = channel(CHANNEL_MESSAGES);
     let messages = sender.downgrade();
     listen(journal, move || {
@@ -134,15 +133,6 @@ fn verify(
         }
     }
     Ok(())
-}
-
-/// Goes on from what was saved, and gives the positions in files.
-fn take_up(engine: &mut Engine, saved: Option<Saved<State>>) -> Vec<SavedFile> {
-    let entries = saved.as_ref().map(|saved| saved.files.iter());
-    let files = entries.into_iter().flatten();
-    let files = files.map(|entry| entry.file.clone()).collect();
-    engine.restore(saved, SystemTime::now());
-    files
 }
 
 /// Whether the sources have nothing to do with one another and there are threads for several.
