@@ -36,35 +36,58 @@ pub(super) struct Name {
     missing_since: Option<Instant>,
 }
 
+/// What is under a path.
+#[derive(Debug)]
+enum There {
+    /// It is followed already, or not to be.
+    Known(FileId),
+    /// It cannot be opened for now.
+    Shut(FileId),
+    Opened(FileId, fs::File),
+}
+
+impl There {
+    fn id(&self) -> FileId {
+        match self {
+            There::Known(id) | There::Shut(id) | There::Opened(id, _) => *id,
+        }
+    }
+}
+
 impl Following {
     /// Looks at all paths and all files.
     pub(super) fn scan(&mut self, now: Instant) {
         let begun = Instant::now();
-        let is_first = self.scans.count == 0;
         self.scans.wanted = false;
         let mut found = scan::find(&self.inputs, &self.progress);
         if self.watch(&found) {
             // What came before the watch is found now, what comes later is told.
             found = scan::find(&self.inputs, &self.progress);
         }
-        // Whatever was found has been told by now.
-        self.take_events();
-        self.scans.count += 1;
-        self.mark(&found);
-        if is_first {
-            self.resume(&found, now);
-        }
-        let mut failing = self.note_failures(&found);
-        self.take_changes(&found, is_first, &mut failing, now);
-        self.note_recoveries(failing);
-        self.look_at_files(&found, now);
-        self.await_missing(&found);
-        self.forget_names(now);
+        self.take_found(&found, now);
         // Links may have led to new places.
         self.scans.wanted |= self.watch(&found);
         self.scans.has_overflowed = false;
         self.scans.has_new_inputs = false;
         self.scans.last = Some((now, begun.elapsed()));
+    }
+
+    /// Takes in what was found, which may have changed again since.
+    pub(super) fn take_found(&mut self, found: &Found, now: Instant) {
+        let is_first = self.scans.count == 0;
+        // Whatever was found has been told by now.
+        self.take_events();
+        self.scans.count += 1;
+        self.mark(found);
+        if is_first {
+            self.resume(found, now);
+        }
+        let mut failing = self.note_failures(found);
+        self.take_changes(found, is_first, &mut failing, now);
+        self.note_recoveries(failing);
+        self.look_at_files(found, now);
+        self.await_missing(found);
+        self.forget_names(now);
     }
 
     /// Watches the directories that matter. Returns whether there are new ones.
@@ -151,16 +174,21 @@ impl Following {
         failing: &mut BTreeSet<PathBuf>,
         now: Instant,
     ) {
+        let there = match sighting.map(|sighting| self.take_hold(sighting, failing)) {
+            // It is gone again; the next scan tells what is there instead.
+            Some(None) => return self.scans.wanted = true,
+            there => there.flatten(),
+        };
+        let file = there.as_ref().map(There::id);
         let name = &self.names[path];
-        let file = sighting.map(|sighting| sighting.id);
         let has_changed = name.file != file;
         let may_hide = is_first || name.arrivals.may_hide_others(file.is_some());
         let others = match may_hide && has_changed {
             true => self.take_generations_between(path, file, now),
             false => 0,
         };
-        if let Some(sighting) = sighting {
-            self.take_file(sighting, has_changed, is_first, failing, now);
+        if let Some(there) = there {
+            self.take_file(path, there, has_changed, is_first, now);
         }
         let name = self.names.get_mut(path).expect("it was there just now");
         name.file = file;
@@ -177,6 +205,44 @@ impl Following {
         }
         // Whether something was lost is known after one more look.
         self.scans.wanted |= !self.names[path].arrivals.is_idle();
+    }
+
+    /// Opens what was seen under a path, unless that is done already. Another file may be there by
+    /// now: then it is that one, and the one that was seen is a generation before it. `None` if
+    /// there is none.
+    fn take_hold(&mut self, sighting: &Sighting, failing: &mut BTreeSet<PathBuf>) -> Option<There> {
+        if self.by_file.contains_key(&sighting.id) || self.is_passed_over(sighting) {
+            return Some(There::Known(sighting.id));
+        }
+        if self.files.len() >= self.max_files {
+            self.note_no_descriptors(&sighting.path, "too many files");
+            return Some(There::Shut(sighting.id));
+        }
+        match open_regular(&sighting.path) {
+            Ok((file, metadata)) => Some(There::Opened(FileId::of(&metadata), file)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => {
+                self.note_unopened(&sighting.path, &error, failing);
+                Some(There::Shut(sighting.id))
+            }
+        }
+    }
+
+    /// Whether the file that was seen is not to be read; what has changed since that was decided is
+    /// looked at anew.
+    fn is_passed_over(&mut self, sighting: &Sighting) -> bool {
+        let Some(passed) = self.passed_over.get_mut(&sighting.id) else {
+            return false;
+        };
+        let is_same = match passed.is_copy {
+            true => passed.length == sighting.length,
+            false => passed.length <= sighting.length,
+        };
+        passed.length = sighting.length;
+        if !is_same {
+            self.passed_over.remove(&sighting.id);
+        }
+        is_same
     }
 
     /// Takes up the files that were under the path between the last that is known and the one that
@@ -216,43 +282,20 @@ impl Following {
     /// Takes up the file that is under a path now, unless that is done already.
     fn take_file(
         &mut self,
-        sighting: &Sighting,
+        path: &Path,
+        there: There,
         has_changed: bool,
         is_first: bool,
-        failing: &mut BTreeSet<PathBuf>,
         now: Instant,
     ) {
         if has_changed {
-            self.note_target(&sighting.path);
+            self.note_target(path);
         }
-        if let Some(id) = self.by_file.get(&sighting.id).copied() {
-            self.note_last(&sighting.path, sighting.id, id);
-            return;
-        }
-        if let Some(passed) = self.passed_over.get_mut(&sighting.id) {
-            let is_same = match passed.is_copy {
-                true => passed.length == sighting.length,
-                false => passed.length <= sighting.length,
-            };
-            passed.length = sighting.length;
-            if is_same {
-                return;
-            }
-        }
-        self.passed_over.remove(&sighting.id);
-        if self.files.len() >= self.max_files {
-            return self.note_no_descriptors(&sighting.path, "too many files");
-        }
-        match open_regular(&sighting.path) {
-            Ok((file, metadata)) => {
-                let id = FileId::of(&metadata);
-                match self.by_file.get(&id).copied() {
-                    Some(known) => self.note_last(&sighting.path, id, known),
-                    None => self.take_new(&sighting.path, file, id, is_first, now),
-                }
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => self.scans.wanted = true,
-            Err(error) => self.note_unopened(&sighting.path, &error, failing),
+        let file = there.id();
+        match (self.by_file.get(&file).copied(), there) {
+            (Some(known), _) => self.note_last(path, file, known),
+            (None, There::Opened(id, file)) => self.take_new(path, file, id, is_first, now),
+            (None, There::Known(_) | There::Shut(_)) => {}
         }
     }
 

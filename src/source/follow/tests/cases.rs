@@ -8,6 +8,7 @@ use std::time::Duration;
 use tracecheck::event::SourceState::{Closed, Removed, Rotated, Truncated};
 
 use super::harness::{Harness, Heard, How, KEYED, POLLED, UNKEYED};
+use crate::source::follow::scan;
 use crate::source::message::Follows;
 
 const ALL: [How; 3] = [KEYED, UNKEYED, POLLED];
@@ -26,6 +27,25 @@ fn growth_is_read_as_it_comes() {
         harness.turn();
         assert_eq!(harness.story(), [("a.log", "one\ntwo\n", None)]);
         assert_eq!(harness.follows(), [Follows::Nothing]);
+    }
+}
+
+#[test]
+fn a_file_that_is_moved_away_between_being_seen_and_being_opened_is_read() {
+    for how in ALL {
+        let mut harness = Harness::new(&["a.log"], how);
+        harness.write("a.log", "one\n");
+        harness.turn();
+        harness.tick();
+        harness.remove("a.log");
+        harness.write("a.log", "two\n");
+        let seen = scan::find(&harness.following.inputs, &harness.following.progress);
+        harness.tick();
+        harness.rename("a.log", "a.log.1");
+        harness.write("a.log", "three\n");
+        harness.following.take_found(&seen, harness.now);
+        harness.settle();
+        assert_eq!(harness.text("a.log"), "one\ntwo\nthree\n");
     }
 }
 
