@@ -7,7 +7,7 @@ use std::fs::{self, File, Metadata, OpenOptions};
 use std::io;
 use std::ops::RangeInclusive;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::{DirEntryExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -55,25 +55,30 @@ pub(super) fn find_copy(
     if position == 0 {
         return None;
     }
-    let mut newest: Option<(SystemTime, Sibling)> = None;
-    for path in rotated_names(paths) {
-        let Some(sibling) = candidate(&path, |metadata| {
-            metadata.len() >= position && !is_excluded(FileId::of(metadata))
-        }) else {
-            continue;
-        };
-        let written = sibling.file.metadata().and_then(|data| data.modified());
-        let written = written.unwrap_or(SystemTime::UNIX_EPOCH);
-        let is_newer = newest.as_ref().is_none_or(|(time, _)| *time <= written);
-        if is_newer
-            && fingerprint
-                .matches(&sibling.file, position)
-                .unwrap_or(false)
-        {
-            newest = Some((written, sibling));
-        }
-    }
-    newest.map(|(_, sibling)| sibling)
+    look_steadily(
+        || rotated_names(paths),
+        |names| {
+            let mut newest: Option<(SystemTime, Sibling)> = None;
+            for (path, _) in names {
+                let Some(sibling) = candidate(path, |metadata| {
+                    metadata.len() >= position && !is_excluded(FileId::of(metadata))
+                }) else {
+                    continue;
+                };
+                let written = sibling.file.metadata().and_then(|data| data.modified());
+                let written = written.unwrap_or(SystemTime::UNIX_EPOCH);
+                let is_newer = newest.as_ref().is_none_or(|(time, _)| *time <= written);
+                if is_newer
+                    && fingerprint
+                        .matches(&sibling.file, position)
+                        .unwrap_or(false)
+                {
+                    newest = Some((written, sibling));
+                }
+            }
+            newest.map(|(_, sibling)| sibling)
+        },
+    )
 }
 
 /// The files that once had one of the `paths`, by the time of their birth, which is in `born`; as
@@ -84,19 +89,26 @@ pub(super) fn generations(
     born: RangeInclusive<u128>,
     is_known: impl Fn(FileId) -> bool,
 ) -> Vec<Sibling> {
-    let mut found: Vec<Sibling> = Vec::new();
-    for path in rotated_names(paths) {
-        let sibling = candidate(&path, |metadata| {
-            let id = FileId::of(metadata);
-            id.born_nanos != 0 && born.contains(&id.born_nanos) && !is_known(id)
-        });
-        if let Some(sibling) = sibling
-            && !is_compressed(&sibling.file)
-            && found.iter().all(|other| other.id != sibling.id)
-        {
-            found.push(sibling);
-        }
-    }
+    let is_wanted = |metadata: &Metadata| {
+        let id = FileId::of(metadata);
+        id.born_nanos != 0 && born.contains(&id.born_nanos) && !is_known(id)
+    };
+    let mut found = look_steadily(
+        || rotated_names(paths),
+        |names| {
+            let mut found: Vec<Sibling> = Vec::new();
+            for sibling in names
+                .iter()
+                .filter_map(|(path, _)| candidate(path, is_wanted))
+            {
+                if !is_compressed(&sibling.file) && found.iter().all(|other| other.id != sibling.id)
+                {
+                    found.push(sibling);
+                }
+            }
+            found
+        },
+    );
     found.sort_by_key(|sibling| {
         let metadata = sibling.file.metadata();
         let written = metadata.and_then(|metadata| metadata.modified());
@@ -110,9 +122,10 @@ pub(super) fn generations(
 pub(super) fn find_moved(saved: &SavedFile, paths: &[PathBuf]) -> Option<Sibling> {
     let wanted = saved.generation.file;
     let directories: BTreeSet<_> = paths.iter().map(|path| parent(path)).collect();
-    directories.iter().find_map(|directory| {
-        entries(directory).find_map(|path| {
-            let sibling = candidate(&path, |metadata| {
+    let list = || directories.iter().flat_map(|path| entries(path)).collect();
+    look_steadily(list, |names| {
+        names.iter().find_map(|(path, _)| {
+            let sibling = candidate(path, |metadata| {
                 let id = FileId::of(metadata);
                 id == wanted || is_on_other_device(id, wanted)
             })?;
@@ -155,13 +168,34 @@ pub(super) fn is_rotated_name(name: &OsStr, live: &OsStr) -> bool {
         && rest.is_some_and(|rest| is_separated(rest) && rest.iter().any(u8::is_ascii_digit))
 }
 
-fn rotated_names(paths: &[PathBuf]) -> BTreeSet<PathBuf> {
-    let mut names = BTreeSet::new();
+/// Names in directories, each with the inode that it leads to.
+type Names = BTreeSet<(PathBuf, u64)>;
+
+/// How often at most is looked anew at names that change meanwhile.
+const MAX_LOOKS: usize = 5;
+
+/// Looks at what is under the names that `list` gives; again if names have changed meanwhile, as a
+/// file that was renamed may have been seen under none of them.
+fn look_steadily<T>(list: impl Fn() -> Names, look: impl Fn(&Names) -> T) -> T {
+    let mut names = list();
+    for _ in 1..MAX_LOOKS {
+        let seen = look(&names);
+        let names_now = list();
+        if names_now == names {
+            return seen;
+        }
+        names = names_now;
+    }
+    look(&names)
+}
+
+fn rotated_names(paths: &[PathBuf]) -> Names {
+    let mut names = Names::new();
     for path in paths {
         let Some(live) = path.file_name() else {
             continue;
         };
-        names.extend(entries(&parent(path)).filter(|entry| {
+        names.extend(entries(&parent(path)).filter(|(entry, _)| {
             entry
                 .file_name()
                 .is_some_and(|name| is_rotated_name(name, live))
@@ -170,13 +204,13 @@ fn rotated_names(paths: &[PathBuf]) -> BTreeSet<PathBuf> {
     names
 }
 
-fn entries(directory: &Path) -> impl Iterator<Item = PathBuf> {
+fn entries(directory: &Path) -> impl Iterator<Item = (PathBuf, u64)> {
     let entries = fs::read_dir(as_directory(directory)).into_iter();
     let directory = directory.to_owned();
     entries
         .flatten()
         .flatten()
-        .map(move |entry| directory.join(entry.file_name()))
+        .map(move |entry| (directory.join(entry.file_name()), entry.ino()))
 }
 
 /// Opens what is under the path if it is a regular file and as wanted; what was opened is, too.
@@ -200,6 +234,30 @@ fn is_compressed(file: &File) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::cell::Cell;
+
+    #[test]
+    fn names_that_change_are_looked_at_again() {
+        let lists = Cell::new(0);
+        let looks = Cell::new(0);
+        let look = |changes: usize| {
+            lists.set(0);
+            looks.set(0);
+            look_steadily(
+                || {
+                    lists.set(lists.get() + 1);
+                    Names::from([(PathBuf::from("a"), lists.get().min(changes) as u64)])
+                },
+                |names| {
+                    looks.set(looks.get() + 1);
+                    names.first().expect("one").1
+                },
+            )
+        };
+        assert_eq!((look(1), looks.get()), (1, 1));
+        assert_eq!((look(3), looks.get()), (3, 3));
+        assert_eq!((look(100), looks.get()), (MAX_LOOKS as u64, MAX_LOOKS));
+    }
 
     #[test]
     fn rotated_names_are_told_from_other_files() {
