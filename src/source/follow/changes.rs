@@ -247,9 +247,25 @@ impl Following {
             return;
         }
         if !file.is_copy {
-            self.past.remember(&file);
+            self.past.remember_ended(&file);
         }
         self.outbox.push_back(Message::Ended { id, state, message });
+    }
+
+    /// Leaves a file that is not wanted any more, and goes on with it if it is wanted again.
+    pub(super) fn leave(&mut self, id: SourceId) {
+        let Some(file) = self.remove_file(id) else {
+            return;
+        };
+        if !file.is_open() {
+            return;
+        }
+        self.past.remember_left(&file);
+        self.outbox.push_back(Message::Ended {
+            id,
+            state: SourceState::Closed,
+            message: "no longer followed".to_owned(),
+        });
     }
 
     pub(super) fn remove_file(&mut self, id: SourceId) -> Option<Followed> {

@@ -79,6 +79,26 @@ pub(super) enum Beginning {
     },
 }
 
+impl Beginning {
+    /// Goes on at `target`, up to where this process has read it before.
+    pub(super) fn going_on_at(target: u64, generation: Generation) -> Beginning {
+        Beginning::Skipping {
+            target,
+            lines: 0,
+            generation,
+            follows: Follows::Itself,
+        }
+    }
+
+    /// Goes on with the line that had not ended where this process has left the file.
+    pub(super) fn going_on_at_line(left: &SavedFile, file: &File) -> Beginning {
+        let position = left.position.read_from();
+        // What cannot be read now is told when it is skipped.
+        let target = last_line_start(file, position).unwrap_or(position);
+        Beginning::going_on_at(target, left.generation)
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     /// The engine has not heard of it.

@@ -4,8 +4,6 @@
 use std::collections::HashMap;
 use std::time::Instant;
 
-use tracecheck::event::SourceState;
-
 use super::following::Following;
 use super::scan::{Found, covers};
 use crate::source::identity::FileId;
@@ -50,8 +48,7 @@ impl Following {
             && self.scans.has_new_inputs
             && !covers(&self.inputs, &file.name);
         if is_unwanted {
-            self.end(id, SourceState::Closed, "no longer followed".to_owned());
-            return;
+            return self.leave(id);
         }
         self.look_at_content(id, length, now);
     }

@@ -81,6 +81,8 @@ impl Following {
         self.mark(found);
         if is_first {
             self.resume(found, now);
+        } else if self.scans.has_new_inputs {
+            self.return_to_left(found, now);
         }
         let mut failing = self.note_failures(found);
         self.take_changes(found, is_first, &mut failing, now);

@@ -1,4 +1,5 @@
-//! Going on where another process has stopped.
+//! Going on where another process has stopped, or where this one has left a file that was not wanted
+//! for a while.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -12,10 +13,37 @@ use super::scan::{Found, Sighting, covers};
 use crate::source::identity::FileId;
 use crate::source::message::{Message, SavedFile};
 
+/// A content that was read in part.
+struct Part {
+    saved: SavedFile,
+    /// Whether it was this process that read it: then the engine has heard nothing of a line that has
+    /// not ended, and the number of the line is not known.
+    is_ours: bool,
+}
+
+impl Part {
+    fn beginning(self, file: &File) -> Beginning {
+        match self.is_ours {
+            true => Beginning::going_on_at_line(&self.saved, file),
+            false => Beginning::Saved(Box::new(self.saved)),
+        }
+    }
+}
+
 impl Following {
     /// Takes up the saved files, wherever they are now.
     pub(super) fn resume(&mut self, found: &Found, now: Instant) {
-        let mut saved = std::mem::take(&mut self.saved);
+        let saved = std::mem::take(&mut self.saved);
+        self.take_up(saved, false, found, now);
+    }
+
+    /// Takes up the files that were left and are wanted again, wherever they are now.
+    pub(super) fn return_to_left(&mut self, found: &Found, now: Instant) {
+        let left = self.past.take_left(|path| covers(&self.inputs, path));
+        self.take_up(left, true, found, now);
+    }
+
+    fn take_up(&mut self, mut saved: Vec<SavedFile>, is_ours: bool, found: &Found, now: Instant) {
         saved.sort_by(|a, b| {
             let key = |saved: &SavedFile| saved.generation.file.born_nanos;
             (&a.path, key(a)).cmp(&(&b.path, key(b)))
@@ -26,11 +54,12 @@ impl Following {
         }
         for saved in saved {
             self.progress.beat();
-            self.resume_file(saved, &by_id, now);
+            self.resume_file(Part { saved, is_ours }, &by_id, now);
         }
     }
 
-    fn resume_file(&mut self, saved: SavedFile, by_id: &HashMap<FileId, &Sighting>, now: Instant) {
+    fn resume_file(&mut self, part: Part, by_id: &HashMap<FileId, &Sighting>, now: Instant) {
+        let saved = &part.saved;
         let wanted = saved.generation.file;
         let sighting = by_id.get(&wanted).copied().or_else(|| {
             by_id
@@ -43,20 +72,21 @@ impl Following {
             && !self.by_file.contains_key(&sighting.id)
             && FileId::of(&metadata) == sighting.id
         {
-            return self.go_on_or_begin(saved, file, sighting.id, now);
+            return self.go_on_or_begin(part, file, sighting.id, now);
         }
         if !covers(&self.inputs, &saved.path) {
             return;
         }
-        self.note_saved(&saved);
-        let places = resume_places(&saved);
-        if let Some(Sibling { path, file, id }) = rotation::find_moved(&saved, &places)
+        self.note_saved(saved);
+        let places = resume_places(saved);
+        if let Some(Sibling { path, file, id }) = rotation::find_moved(saved, &places)
             && !self.by_file.contains_key(&id)
         {
             tracing::info!("{}: was moved to {}", shown(&saved.path), shown(&path));
-            self.go_on_or_begin(saved, file, id, now);
-        } else if !self.go_on_in_copy(&saved, &places, now) {
-            let (name, read) = (shown(&saved.path), saved.position.read_from());
+            return self.go_on_or_begin(part, file, id, now);
+        }
+        let (name, read) = (shown(&saved.path), saved.position.read_from());
+        if !self.go_on_in_copy(part, &places, now) {
             tracing::warn!(
                 "{name}: the file that was read up to byte {read} is gone; what else it held was never read"
             );
@@ -64,10 +94,10 @@ impl Following {
         }
     }
 
-    fn go_on_or_begin(&mut self, saved: SavedFile, file: File, id: FileId, now: Instant) {
-        match fits(&saved, &file) {
-            true => self.go_on(saved, file, id, now),
-            false => self.begin_anew(saved, file, id, now),
+    fn go_on_or_begin(&mut self, part: Part, file: File, id: FileId, now: Instant) {
+        match fits(&part.saved, &file) {
+            true => self.go_on(part, file, id, now),
+            false => self.begin_anew(part, file, id, now),
         }
     }
 
@@ -78,25 +108,21 @@ impl Following {
         name.born = Some(saved.generation.file.born_nanos);
     }
 
-    fn go_on(&mut self, saved: SavedFile, file: File, id: FileId, now: Instant) {
-        self.note_saved(&saved);
-        let path = saved.path.clone();
+    fn go_on(&mut self, part: Part, file: File, id: FileId, now: Instant) {
+        self.note_saved(&part.saved);
+        let path = part.saved.path.clone();
         self.names.entry(path.clone()).or_default().file = Some(id);
-        let file = Followed::new(
-            file,
-            id,
-            path.clone(),
-            Beginning::Saved(Box::new(saved)),
-            now,
-        );
+        let beginning = part.beginning(&file);
+        let file = Followed::new(file, id, path.clone(), beginning, now);
         self.add_under(&path, file, now);
     }
 
     /// The file holds something else: what was in it may go on in a copy.
-    fn begin_anew(&mut self, saved: SavedFile, file: File, id: FileId, now: Instant) {
+    fn begin_anew(&mut self, part: Part, file: File, id: FileId, now: Instant) {
+        let saved = part.saved.clone();
         let path = saved.path.clone();
         let places = resume_places(&saved);
-        let has_copy = self.go_on_in_copy(&saved, &places, now);
+        let has_copy = self.go_on_in_copy(part, &places, now);
         self.note_saved(&saved);
         self.names.entry(path.clone()).or_default().file = Some(id);
         let (name, read) = (shown(&path), saved.position.read_from());
@@ -113,7 +139,8 @@ impl Following {
         self.add_under(&path, file, now);
     }
 
-    fn go_on_in_copy(&mut self, saved: &SavedFile, places: &[PathBuf], now: Instant) -> bool {
+    fn go_on_in_copy(&mut self, part: Part, places: &[PathBuf], now: Instant) -> bool {
+        let saved = &part.saved;
         let is_excluded = |id| id == saved.generation.file || self.by_file.contains_key(&id);
         let position = saved.position.read_from();
         let Some(copy) = rotation::find_copy(places, &saved.fingerprint, position, is_excluded)
@@ -123,10 +150,10 @@ impl Following {
         let (name, path) = (shown(&saved.path), shown(&copy.path));
         tracing::info!("{name}: what is left of it is read from its copy {path}");
         self.keep_copy(&copy, now);
-        let beginning = Beginning::Saved(Box::new(saved.clone()));
-        let mut file = Followed::new(copy.file, copy.id, saved.path.clone(), beginning, now);
+        let path = part.saved.path.clone();
+        let beginning = part.beginning(&copy.file);
+        let mut file = Followed::new(copy.file, copy.id, path.clone(), beginning, now);
         file.is_copy = true;
-        let path = saved.path.clone();
         self.add_under(&path, file, now);
         true
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tracecheck::event::SourceState::{Closed, Removed, Rotated, Truncated};
 
-use super::harness::{Harness, Heard, How, KEYED, POLLED, UNKEYED};
+use super::harness::{Harness, Heard, How, KEYED, POLLED, UNKEYED, warnings};
 use crate::source::follow::scan;
 use crate::source::message::Follows;
 
@@ -553,6 +553,74 @@ fn other_inputs_take_effect_at_once() {
     harness.append("a", "4\n");
     harness.turn();
     assert_eq!(harness.story()[3], ("a", "4\n", None));
+}
+
+#[test]
+fn what_is_wanted_again_is_gone_on_with_wherever_it_is_by_then() {
+    for how in ALL {
+        let mut harness = Harness::new(&["a.log", "b"], how);
+        harness.write("a.log", "one\ntw");
+        harness.write("b", "");
+        harness.turn();
+        harness.set_inputs(&["b"]);
+        harness.turn();
+        harness.append("a.log", "o\n");
+        harness.tick();
+        harness.rename("a.log", "a.log.2");
+        harness.write("a.log", "three\n");
+        harness.tick();
+        harness.rename("a.log", "a.log.1");
+        harness.write("a.log", "four\n");
+        harness.settle();
+        assert_eq!(
+            harness.story(),
+            [("a.log", "one\ntw", Some(Closed)), ("b", "", None)],
+            "{how:?}"
+        );
+        let (_guard, warnings) = warnings();
+        harness.set_inputs(&["a.log", "b"]);
+        harness.settle();
+        assert_eq!(
+            harness.story()[2..],
+            [
+                ("a.log", "two\n", Some(Rotated)),
+                ("a.log", "three\n", Some(Rotated)),
+                ("a.log", "four\n", None)
+            ],
+            "{how:?}"
+        );
+        let [_, _, itself, rotated @ ..] = &*harness.follows() else {
+            panic!("five were opened");
+        };
+        assert_eq!(*itself, Follows::Itself);
+        assert_eq!(rotated, [Follows::Rotated; 2]);
+        let start = harness.heard[2].opened.start;
+        assert_eq!((start.line, start.offset), (2, 4));
+        assert_eq!(warnings.taken(), "");
+    }
+}
+
+#[test]
+fn what_is_wanted_again_is_gone_on_with_in_its_copy_or_said_to_be_lost() {
+    let mut harness = Harness::new(&["a.log", "b.log"], KEYED);
+    harness.write("a.log", "one\n");
+    harness.write("b.log", "1\n");
+    harness.turn();
+    harness.set_inputs(&[]);
+    harness.turn();
+    harness.append("a.log", "two\n");
+    fs::copy(harness.at("a.log"), harness.at("a.log.1")).unwrap();
+    harness.write("a.log", "x\n");
+    harness.remove("b.log");
+    let (_guard, warnings) = warnings();
+    harness.set_inputs(&["a.log", "b.log"]);
+    harness.settle();
+    assert_eq!(harness.text("a.log"), "one\ntwo\nx\n");
+    let warnings = warnings.taken();
+    assert!(
+        warnings.contains("b.log: the file that was read up to byte 2 is gone"),
+        "{warnings}"
+    );
 }
 
 #[test]
