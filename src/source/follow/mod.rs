@@ -148,12 +148,15 @@ struct Over;
 impl Driver {
     async fn run(mut self, descriptor: Option<OwnedFd>) {
         let events = descriptor.and_then(waker);
+        let mut has_begun = false;
         loop {
             if self.take_commands().is_err() {
                 return;
             }
             self.following.turn(Instant::now());
-            self.progress.set_begun();
+            if !std::mem::replace(&mut has_begun, true) {
+                self.progress.set_begun();
+            }
             if self.send().is_err() {
                 return;
             }

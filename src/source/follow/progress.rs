@@ -1,7 +1,11 @@
 //! What others may know of the following thread while it works.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Condvar, Mutex};
 use std::time::{Duration, Instant};
+
+/// Why the lock is never poisoned.
+const NO_PANIC: &str = "nothing panics while it is held";
 
 /// Numbers that the following thread keeps up to date. Each is right by itself; together they are
 /// of about the same moment.
@@ -15,7 +19,8 @@ pub(crate) struct FollowProgress {
     beats: AtomicU64,
     waiting: AtomicBool,
     /// Whether everything that was there at the start was looked at.
-    has_begun: AtomicBool,
+    has_begun: Mutex<bool>,
+    has_begun_now: Condvar,
 }
 
 impl FollowProgress {
@@ -27,7 +32,8 @@ impl FollowProgress {
             lag_since: AtomicU64::new(0),
             beats: AtomicU64::new(0),
             waiting: AtomicBool::new(false),
-            has_begun: AtomicBool::new(false),
+            has_begun: Mutex::new(false),
+            has_begun_now: Condvar::new(),
         }
     }
 
@@ -62,13 +68,18 @@ impl FollowProgress {
         self.waiting.load(Relaxed)
     }
 
-    /// Whether the first turn is over: what was there is open.
-    pub(crate) fn has_begun(&self) -> bool {
-        self.has_begun.load(Relaxed)
+    /// Waits until the first turn is over: what was there is open.
+    pub(crate) fn wait_begun(&self, at_most: Duration) {
+        let has_begun = self.has_begun.lock().expect(NO_PANIC);
+        let waited = self
+            .has_begun_now
+            .wait_timeout_while(has_begun, at_most, |has_begun| !*has_begun);
+        drop(waited.expect(NO_PANIC));
     }
 
     pub(super) fn set_begun(&self) {
-        self.has_begun.store(true, Relaxed);
+        *self.has_begun.lock().expect(NO_PANIC) = true;
+        self.has_begun_now.notify_all();
     }
 
     pub(super) fn beat(&self) {
