@@ -7,6 +7,8 @@
 #![cfg(all(feature = "cli", target_os = "linux"))]
 #![allow(clippy::print_stdout, reason = "a failing test says what it knows")]
 
+#[path = "../../src/source/listen/authority.rs"]
+mod authority;
 mod checkpoints;
 mod files;
 mod hostile;
@@ -19,3 +21,5 @@ mod reload;
 mod soak;
 mod sockets;
 mod supervision;
+mod surroundings;
+mod tls;

@@ -1,6 +1,6 @@
 //! SIGHUP: the configuration is read again, whole or not at all.
 
-use crate::place::{Place, probe, wait_for};
+use crate::place::{Place, note, probe, wait_for};
 
 fn configured(place: &Place) -> std::process::Command {
     place.command(["--config=conf.toml"])
@@ -101,4 +101,34 @@ fn filters_and_sockets_change() {
     place.wait_hit("three");
     daemon.stop();
     place.assert_hits(["one", "three"]);
+}
+
+#[test]
+fn a_file_that_was_rotated_while_nobody_wanted_it_is_gone_on_with() {
+    let place = Place::new();
+    let unkeyed = |path: &str| configuration(path).replace("trace_key = \"/trace\"\n", "");
+    place.write("conf.toml", unkeyed("a.log"));
+    place.write("other", "");
+    place.write("a.log", note("t", 1));
+    let mut command = configured(&place);
+    command.env("RUST_LOG", "info");
+    let daemon = place.start_command(command);
+    let reload = |path: &str, times: usize| {
+        place.write("conf.toml", unkeyed(path));
+        daemon.signal("HUP");
+        wait_for("the reload", || place.said("was read again") == times);
+    };
+    wait_for("the first record", || place.said("a.log: opened") == 1);
+    reload("other", 1);
+    wait_for("the file's end", || place.said("no longer followed") == 1);
+    place.append("a.log", note("t", 2));
+    place.rename("a.log", "a.log.1");
+    place.write("a.log", note("t", 3) + &note("t", 7));
+    reload("a.log", 2);
+    wait_for("the gap", || !place.findings().is_empty());
+    daemon.stop();
+    let findings = place.findings();
+    assert_eq!(findings.len(), 1, "{findings:?}");
+    assert_eq!(findings[0]["code"], "W_SEQ_GAP");
+    assert_eq!(findings[0]["seq"], 7);
 }
