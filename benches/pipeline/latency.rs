@@ -3,9 +3,10 @@
 //! When each record arrives is fixed in advance, and latency counts from then: where the program
 //! (or this one) falls behind, those that wait behind it count too.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -19,36 +20,108 @@ use crate::table::Table;
 /// A record of `mixed` every 100 microseconds.
 const PERIOD: Duration = Duration::from_micros(100);
 
-/// How long the program has to get ready before the first record.
+/// How long the program is left alone before the first record.
 const BEFORE: Duration = Duration::from_millis(100);
+
+/// How long the program may take until it listens.
+const START: Duration = Duration::from_secs(10);
 
 /// Longest latency that is told apart, in microseconds.
 const LONGEST: u64 = 60_000_000;
 
+/// A record that is faulty in any trace, sent last: its finding says that all others are there.
+const LAST: &[u8] = b"{\"seq\":1000000000,\"kind\":\"task.bound\",\"content\":{}}\n";
+
+/// How records come to the program.
+#[derive(Clone, Copy, Debug)]
+enum Way {
+    Pipe,
+    Tcp,
+    File,
+}
+
+/// The program, and the other ends of what it reads and writes.
+struct Running {
+    child: Child,
+    to: Box<dyn Write + Send>,
+    events: BufReader<ChildStdout>,
+}
+
 pub(crate) fn run(scale: &Scale, data: &Data, table: &mut Table) -> io::Result<()> {
-    eprintln!("latency");
-    let mut command = Command::new(&scale.program);
-    command.args(["--follow", "--format", "json"]);
-    quiet(&mut command);
-    let mut child = command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()?;
-    let (stdin, stdout) = pipes(&mut child);
-    let started = Instant::now() + BEFORE;
-    let records = BufReader::with_capacity(1 << 20, File::open(&data.sent)?);
-    let sent = scale.sent;
-    let sender = thread::spawn(move || send(records, stdin, started, sent));
-    let latencies = receive(stdout, started)?;
-    let lateness = sender.join().expect("no panic")?;
-    child.wait()?;
-    report(scale, &latencies, &lateness, table);
+    for way in [Way::Pipe, Way::Tcp, Way::File] {
+        eprintln!("latency, {}", way.name());
+        let directory = tempfile::tempdir()?;
+        let mut running = way.start(scale, &directory.path().join("sent.jsonl"))?;
+        // It has opened what it reads.
+        running.events.read_line(&mut String::new())?;
+        let started = Instant::now() + BEFORE;
+        let records = BufReader::with_capacity(1 << 20, File::open(&data.sent)?);
+        let (sent, to) = (scale.sent, running.to);
+        let sender = thread::spawn(move || send(records, to, started, sent));
+        let latencies = receive(running.events, started, sent)?;
+        let lateness = sender.join().expect("no panic")?;
+        running.child.kill()?;
+        running.child.wait()?;
+        report(way, scale, &latencies, &lateness, table);
+    }
     Ok(())
 }
 
-fn pipes(child: &mut Child) -> (ChildStdin, ChildStdout) {
-    let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
-    (stdin.expect("piped"), stdout.expect("piped"))
+impl Way {
+    fn name(self) -> &'static str {
+        match self {
+            Way::Pipe => "pipe",
+            Way::Tcp => "TCP",
+            Way::File => "file",
+        }
+    }
+
+    fn start(self, scale: &Scale, file: &std::path::Path) -> io::Result<Running> {
+        let mut command = Command::new(&scale.program);
+        command.args(["--follow", "--format", "json"]);
+        quiet(&mut command);
+        command.stdout(Stdio::piped()).stdin(Stdio::null());
+        let (child, to): (_, Box<dyn Write + Send>) = match self {
+            Way::Pipe => {
+                let mut child = command.stdin(Stdio::piped()).spawn()?;
+                let stdin = child.stdin.take().expect("piped");
+                (child, Box::new(stdin))
+            }
+            Way::Tcp => {
+                let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+                let listen = format!("tcp:127.0.0.1:{port}");
+                let child = command.args(["--listen", &listen]).spawn()?;
+                (child, Box::new(connect(port)?))
+            }
+            Way::File => {
+                let mut options = OpenOptions::new();
+                let to = options.append(true).create(true).open(file)?;
+                (command.arg(file).spawn()?, Box::new(to))
+            }
+        };
+        Running::new(child, to)
+    }
+}
+
+impl Running {
+    fn new(mut child: Child, to: Box<dyn Write + Send>) -> io::Result<Running> {
+        let events = BufReader::new(child.stdout.take().expect("piped"));
+        Ok(Running { child, to, events })
+    }
+}
+
+fn connect(port: u16) -> io::Result<TcpStream> {
+    let begun = Instant::now();
+    loop {
+        match TcpStream::connect(("127.0.0.1", port)) {
+            Ok(stream) => {
+                stream.set_nodelay(true)?;
+                return Ok(stream);
+            }
+            Err(error) if begun.elapsed() > START => return Err(error),
+            Err(_) => thread::sleep(Duration::from_millis(1)),
+        }
+    }
 }
 
 /// When the record on a line, counted from 1, arrives.
@@ -75,24 +148,28 @@ fn send(
         to.write_all(&record)?;
         lateness.saturating_record(microseconds(due.elapsed()));
     }
+    to.write_all(LAST)?;
     Ok(lateness)
 }
 
-/// Reads findings as they come. Gives how long after its record each one came, in microseconds.
-fn receive(from: impl io::Read, started: Instant) -> io::Result<Histogram<u64>> {
+/// Reads findings as they come, up to the one after `count` lines. Gives how long after its record
+/// each one came, in microseconds.
+fn receive(mut events: impl BufRead, started: Instant, count: u64) -> io::Result<Histogram<u64>> {
     let mut latencies = histogram();
-    let mut events = BufReader::new(from);
     let mut event = String::new();
     while events.read_line(&mut event)? > 0 {
         let now = Instant::now();
         if event.contains(r#""event":"finding""#) {
             let line = line_of(&event).ok_or_else(|| io::Error::other("a finding without line"))?;
+            if line > count {
+                return Ok(latencies);
+            }
             let latency = now.saturating_duration_since(arrival(started, line));
             latencies.saturating_record(microseconds(latency));
         }
         event.clear();
     }
-    Ok(latencies)
+    Err(io::Error::other("the program ended before the last record"))
 }
 
 /// The line that a finding is about. Nothing that a trace says looks like this member, as quotes
@@ -110,9 +187,16 @@ fn microseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_micros()).unwrap_or(LONGEST)
 }
 
-fn report(scale: &Scale, latencies: &Histogram<u64>, lateness: &Histogram<u64>, table: &mut Table) {
+fn report(
+    way: Way,
+    scale: &Scale,
+    latencies: &Histogram<u64>,
+    lateness: &Histogram<u64>,
+    table: &mut Table,
+) {
     let milliseconds = |of: &Histogram<u64>, quantile| of.value_at_quantile(quantile) as f64 / 1e3;
-    let what = format!("latency, pipe, {} records at 10,000 a second", scale.sent);
+    let (way, sent) = (way.name(), scale.sent);
+    let what = format!("latency, {way}, {sent} records at 10,000 a second");
     for (name, quantile, most) in [
         ("p50", 0.5, None),
         ("p99", 0.99, Some(2.0)),
